@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from neuraxis import Session, command
-from neuraxis.models.scripted import ScriptedModel
+from neuraxis.models.scripted import ScriptedModel, ScriptedReply, read_reply
 from neuraxis.planning.load import read_plan
 from neuraxis.session import build as build_module
 
@@ -111,6 +112,21 @@ def test_the_plan_of_the_page_runs() -> None:
     assert noted == ['Turin: ["Turin in 2024", "Turin in 2025"]']
 
 
+def test_the_script_of_the_page_is_read() -> None:
+    """The file that models.md shows; its table has each key of a reply."""
+    page = (_ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Replies from a file\n")[2].partition("\n## ")[0]
+    written = re.search(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    assert written
+    replies = [read_reply(reply) for reply in yaml.safe_load(written[1])]
+    assert replies[0].text == '[{"tool": "population", "city": "Lyon"}]\n'
+    assert replies[1].expect == ("520774",)
+    assert replies[2].tool_calls[0].arguments == '{"city": "Turin"}'
+    assert replies[3].error.startswith("timeout")
+    keys = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert sorted(keys) == sorted(ScriptedReply.__struct_fields__)
+
+
 LINKED = [
     *PAGES,
     *(_ROOT / f"{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")),
@@ -127,10 +143,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_settings_page_names_the_guards() -> None:
     """What a project's file may not set is told where settings are told."""
-    from neuraxis.settings import GUARDS
+    from neuraxis.settings import GUARDED
 
     text = (_ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-    assert all(f"`{guard}" in text for guard in GUARDS)
+    assert all(f"`{guard}" in text for guard in GUARDED)
 
 
 def test_what_the_api_page_lists_of_a_session_is_there() -> None:

@@ -16,7 +16,6 @@ from neuraxis import Answer, Budget, Context, events
 from neuraxis import settings as settings_module
 from neuraxis.cli.main import cli
 from neuraxis.execution.runtime import Runtime
-from neuraxis.models.http import settings as openai_settings
 from neuraxis.models.http.settings import Options, options_for
 from neuraxis.plugins import extensions
 from neuraxis.policy.rules import policy_from
@@ -140,9 +139,7 @@ def test_every_setting_has_its_line() -> None:
     known = set(settings_module._TOP)
     for section, keys in settings_module._SECTIONS.items():
         known |= {f"{section}.{key}" for key in keys}
-    known |= {f"models.NAME.{key}" for key in openai_settings._READERS}
-    others = (*openai_settings._ELSEWHERE, *openai_settings._TREES)
-    known |= {f"models.NAME.{key}" for key in others}
+    known |= {f"models.NAME.{key}" for key in settings_module.MODEL_OPTIONS}
     known |= {f"policy.{key}" for key in ("default", "rules", "yes_to", "undeclared")}
     known.discard("search.google_url")  # for tests of ours; only that it is guarded
     of_plugins = {

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Session
+from neuraxis.cli.options import Choices, plugin_sources
 from neuraxis.errors import ConfigError
 from neuraxis.settings import Settings, check_settings, faults_of, load, user_dir
 
@@ -29,6 +30,23 @@ def test_the_projects_file_wins_over_the_users(tmp_path: Path) -> None:
     assert settings.section("search") == {"provider": "ddgs"}
 
 
+def test_the_plugins_of_both_files_add_up(tmp_path: Path) -> None:
+    """A project that lists one plugin took away all of the user's."""
+    environ = _environ(tmp_path)
+    config = user_dir("config", environ)
+    config.mkdir(parents=True)
+    (config / "neuraxis.toml").write_text('plugins = ["a", "b"]\n', encoding="utf-8")
+    assert load(tmp_path, environ).get("plugins") == ["a", "b"]
+    (tmp_path / "neuraxis.toml").write_text('plugins = "c,a"\n', encoding="utf-8")
+    both = load(tmp_path, environ)
+    assert both.get("plugins") == ["a", "b", "c", "a"]
+    assert plugin_sources(Choices(no_builtin=True), both) == ["a", "b", "c"]
+    check_settings(both)
+    assert "neuraxis.toml and " in both.values["plugins"].source
+    environ["NEURAXIS_PLUGINS"] = "d"
+    assert load(tmp_path, environ).get("plugins") == "d"
+
+
 def test_the_environment_wins_over_files_and_the_command_line_over_all(
     tmp_path: Path,
 ) -> None:
@@ -49,6 +67,14 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
     """A beginner's typo: file, line and column are told."""
     (tmp_path / "neuraxis.toml").write_text("model = \n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"neuraxis\.toml: not valid TOML.*line 1"):
+        load(tmp_path, _environ(tmp_path))
+
+
+def test_why_a_projects_file_may_not_set_a_key_is_said(tmp_path: Path) -> None:
+    """Of instructions, that they hold the project back made no sense."""
+    file = tmp_path / "neuraxis.toml"
+    file.write_text('instructions = "x"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="since the model takes it for your own"):
         load(tmp_path, _environ(tmp_path))
 
 
@@ -180,6 +206,15 @@ def test_the_words_of_settings_are_those_that_are_read() -> None:
     words = settings._WORDS
     assert sorted(words["search.provider"]) == sorted(PROVIDERS)
     assert sorted(words["sandbox.mode"]) == sorted(MODES)
+
+
+def test_the_options_of_models_are_those_that_are_read() -> None:
+    """One list is checked at load, the other where a model is made."""
+    from neuraxis import settings
+    from neuraxis.models.http.settings import _READERS, _TREES
+
+    assert {*_READERS, *_TREES} < {*settings.MODEL_OPTIONS}
+    assert settings._MODEL_TREES == _TREES
 
 
 def test_values_that_are_texts_in_a_variable_are_taken(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_who_sends_pays_or_deletes_and_declares_read_is_warned_about(
 
     deed.__name__, deed.__doc__ = name, says
     problems = check_plugin(command(effects=effects)(deed))
-    assert told is any("expected the effects once" in text for text in problems)
+    assert told is any("Declare the effects once" in text for text in problems)
 
 
 def test_a_folder_without_code_is_told(tmp_path: Path) -> None:

@@ -274,6 +274,20 @@ def preview(
 # --- a program's arguments ------------------------------------------------------
 
 
+def counted(number: int, what: str) -> str:
+    """Return `1 step`, `1,200 steps`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def why_unusable(error: OSError | UnicodeDecodeError) -> str:
+    """Return why a file is unusable, without the system's error number."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    return error.strerror or str(error)
+
+
 def refuse(name: str, expected: str, value: Any) -> NoReturn:
     """Raise the `ConfigError` of an argument of a wrong type."""
     raise ConfigError(f"{name}: expected {expected}, got {describe_given(value)}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -22,14 +23,16 @@ from neuraxis.specs import Json
 
 FILE_NAME = "neuraxis.toml"
 
-GUARDS = ("sandbox", "policy", "secrets")
-"""What a project's file may not set: it may come from anybody, or be written by a
-script, and these hold back what such a one may do."""
-GUARDED = (
-    "search.key_env", "search.google_url", "files.versions_bytes", "instructions",
-)  # fmt: skip
-"""Nor these: which variable's value is sent, and where to; how many old versions of the
-user's files are stored; and what the model takes for the user's own words."""
+GUARDED: Mapping[str, str] = {
+    "sandbox": "it holds back what the project may do",
+    "policy": "it holds back what the project may do",
+    "search.key_env": "it says which key is sent",
+    "search.google_url": "it says where a key is sent",
+    "files.versions_bytes": "it limits what `undo` can restore",
+    "instructions": "the model takes it for your own words",
+}
+"""Sections and keys that a project's file may not set, and why: it may come from
+anybody, or be written by a script."""
 INSIDE = ("workspace", "search.folder")
 """Folders that a project's file may only set inside the project."""
 
@@ -122,10 +125,10 @@ def load(
         file = project / FILE_NAME
         own = _read(file, of_project=True)
         for key, setting in own.items():
-            if key in GUARDED or key.partition(".")[0] in GUARDS:
+            if why := GUARDED.get(key) or GUARDED.get(key.partition(".")[0]):
                 raise ConfigError(
-                    f"{file}: {key} may not be set in a project's file, since it holds "
-                    f"back what the project may do; {_elsewhere(key, users)}"
+                    f"{file}: {key} may not be set in a project's file, since {why}; "
+                    f"{_elsewhere(key, users)}"
                 )
             if key == "plugins" and "secret://" in repr(setting.value):
                 raise ConfigError(
@@ -137,7 +140,7 @@ def load(
                     f"{file}: {key}: expected a folder inside {project}, got "
                     f"{setting.value!r}; for another one {_elsewhere(key, users)}"
                 )
-        found.update(own)
+        found = _joined(found, own)
     for name, text in env.items():
         if name.startswith("NEURAXIS_SECRET_"):
             # A secret's value is no setting (neuraxis.policy.secrets reads it).
@@ -146,6 +149,28 @@ def load(
             key = name.removeprefix("NEURAXIS_").lower().replace("__", ".")
             found[key] = Setting(value=text, source=f"environment variable {name}")
     return Settings(values=found)
+
+
+def _joined(
+    users: Mapping[str, Setting], own: Mapping[str, Setting]
+) -> dict[str, Setting]:
+    """Return a project's settings over the user's, and the plugins of both."""
+    found = {**users, **own}
+    if "plugins" in users and "plugins" in own:
+        both = [users["plugins"], own["plugins"]]
+        found["plugins"] = Setting(
+            value=[item for one in both for item in listed(one.value)],
+            source=" and ".join([one.source for one in both]),
+            of_project=True,
+        )
+    return found
+
+
+def listed(value: Json) -> list[Json]:
+    """Return a list that may be written as one text with commas."""
+    if isinstance(value, str):
+        return [item for item in value.split(",") if item]
+    return cast("list[Json]", value) if isinstance(value, list) else [value]
 
 
 def _elsewhere(key: str, users: Path) -> str:
@@ -187,7 +212,7 @@ def _read(file: Path, *, of_project: bool = False) -> dict[str, Setting]:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
-            f"{file}: not valid TOML: {error}; a text stands in quotes, as in "
+            f"{file}: not valid TOML: {error}; write text in quotes, as in "
             'model = "local:"'
         ) from error
     except RecursionError:
@@ -249,6 +274,18 @@ _NUMBERS: Mapping[str, tuple[int, int | None]] = {
     "images.pixels": (0, None),
 }  # fmt: skip
 """Settings that are numbers, with the least and the largest value."""
+_MODEL_NUMBERS = (
+    "temperature", "top_p", "max_tokens", "seed", "requests_per_minute", "max_retries",
+    "retry_seconds", "backoff", "max_wait", "connect_timeout", "first_byte_timeout",
+    "stall_timeout", "input_usd", "output_usd", "cached_usd",
+)  # fmt: skip
+_MODEL_FLAGS = ("parallel_tool_calls", "cache", "vision")
+_MODEL_TREES = ("extra", "output_schema")
+MODEL_OPTIONS = (
+    *_MODEL_NUMBERS, *_MODEL_FLAGS, *_MODEL_TREES,
+    "base_url", "key_env", "thinking", "tool_choice", "grammar",
+)  # fmt: skip
+"""Keys of a table [models.NAME]."""
 _FLAGS = ("sandbox.network", "sandbox.allow_none")
 _WORDS: Mapping[str, Sequence[str]] = {
     "search.provider": ("google", "searxng", "documents", "ddgs"),
@@ -256,17 +293,28 @@ _WORDS: Mapping[str, Sequence[str]] = {
         "auto", "bubblewrap", "landlock", "seatbelt", "docker", "none",
     ),
 }  # fmt: skip
+_BOOLEANS = ("true", "false", "1", "0")
 _VARIABLE = "environment variable"
 
 
 def check_settings(settings: Settings) -> None:
-    """Validate settings of files, variables and programs before a run.
+    """Validate settings before a run; log variables that look misspelt.
 
     Raises:
         ConfigError: a key is none of ours, or its value of a wrong kind.
     """
     if found := faults_of(settings):
         raise ConfigError("\n".join(found))
+    for slip in faults_of(settings, variables=True):
+        _warn_once(slip)
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Log a warning; every session of a process checks its settings."""
+    import logging  # few have such a variable
+
+    logging.getLogger(__name__).warning("%s", text)
 
 
 def faults_of(settings: Settings, *, variables: bool = False) -> list[str]:
@@ -289,12 +337,20 @@ def faults_of(settings: Settings, *, variables: bool = False) -> list[str]:
 
 def _unknown(key: str) -> str:
     head, dot, rest = key.partition(".")
+    if head == "secrets":
+        name = rest or "NAME"
+        return (
+            f"{key}: expected no secret in a settings file; put it into the variable "
+            f"NEURAXIS_SECRET_{name} or the file {user_dir('config') / head / name}"
+        )
     if key == _BY_VARIABLE:
         return f"{key}: no setting of a file; set NEURAXIS_{key.upper()} instead"
     if not dot and head in _SECTIONS:
         return f"{head}: expected a table, written [{head}]"
     if head == "models" and "." not in rest:
         return f"{key}: expected a table for one model, written [models.NAME]"
+    if head == "models":
+        return unknown_option(key)
     if dot and head in _TOP:
         return f"{key}: expected no table of that name, but {head} = ..."
     if dot and (keys := _SECTIONS.get(head, ())) and rest not in keys:
@@ -310,6 +366,18 @@ def _unknown(key: str) -> str:
             f"{', '.join(_TOP)}"
         )
     return ""
+
+
+def unknown_option(key: str) -> str:
+    """Return the fault of a key of [models.NAME]; empty: none.
+
+    A dot may be the name's own, as in `gpt-4.1`: the last part is the option.
+    """
+    *parts, last = key.split(".")[1:]
+    if last in MODEL_OPTIONS or any(part in _MODEL_TREES for part in parts[1:]):
+        return ""
+    hint = did_you_mean(nearest(last, MODEL_OPTIONS, 1))
+    return f"{key}: unknown option.{hint} Options are: {', '.join(MODEL_OPTIONS)}"
 
 
 def _slip(key: str) -> str:
@@ -328,6 +396,8 @@ def section_meant(key: str) -> str:
 
 
 def _wrong_value(key: str, value: Json) -> str:
+    if key.startswith("models."):
+        return wrong_option(key, value)
     if key in _TEXTS and not isinstance(value, str):
         return f"{key}: expected a text in quotes, got {describe_given(value)}"
     if key == "plugins" and not isinstance(value, str):
@@ -342,6 +412,21 @@ def _wrong_value(key: str, value: Json) -> str:
         expected = "true or false"
     elif key in _WORDS and value not in _WORDS[key]:
         expected = f"one of {', '.join(_WORDS[key])}"
+    return f"{key}: expected {expected}, got {describe_given(value)}" * bool(expected)
+
+
+def wrong_option(key: str, value: Json) -> str:
+    """Return why a value does not fit its key of [models.NAME]."""
+    name, _, option = key.rpartition(".")
+    if any(f".{tree}." in f"{name}." for tree in _MODEL_TREES):
+        return ""
+    expected = ""
+    if option in _MODEL_TREES:
+        expected = f"a table, written [{key}]"
+    elif option in _MODEL_NUMBERS:
+        expected = _no_number(value, 0, None)
+    elif option in _MODEL_FLAGS and str(value).lower() not in _BOOLEANS:
+        expected = "true or false"
     return f"{key}: expected {expected}, got {describe_given(value)}" * bool(expected)
 
 

@@ -272,20 +272,20 @@ def _undeclared(plugin: Plugin) -> Iterator[tuple[str, str]]:
             words, verbs = [*_words(name)[:1], *_words(spec.description)[:1]], DEEDS
             wrong = (
                 f"its effects are {spec.effects.kind!r}, as of one that changes "
-                "nothing; expected the effects once, or idempotent"
+                "nothing. Declare the effects once or idempotent"
             )
         elif marks.trusted_only or marks.sends_out or marks.files:
             continue
         else:
             words, verbs = [*_words(name), *_words(spec.description)], OUTWARD
             wrong = (
-                "nothing of it is declared; expected trusted_only (whom, where) or "
-                "sends_out on a parameter, or effects with destructive and "
+                "it declares nothing of the kind. Declare trusted_only (whom, where) "
+                "or sends_out on a parameter, or effects with destructive and "
                 "others_write: see docs/security.md"
             )
         if word := next((word for word in words if _stem(word) in verbs), ""):
-            deed = f"{word!r} says that it sends, pays, publishes or deletes"
-            yield name, f"{deed}, and {wrong}"
+            deed = f"{word!r} suggests that it sends, pays, publishes or deletes"
+            yield name, f"{deed}, but {wrong}"
 
 
 def _words(text: str) -> list[str]:

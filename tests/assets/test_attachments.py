@@ -43,6 +43,16 @@ def test_B61_a_tsv_is_parted_by_tabs_only(tmp_path: Path) -> None:
     assert read_attachment(tmp_path / "t.tsv").columns == ["a,b,c", "d"]
 
 
+def test_where_an_attached_table_differs_from_its_file_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """There is no result whose warnings would tell it."""
+    pytest.importorskip("polars")
+    (tmp_path / "t.csv").write_text("a,b\n1\n", encoding="utf-8")
+    assert read_attachment(tmp_path / "t.csv").rows() == [(1, None)]
+    assert "t.csv: Rows shorter than the first line: 1; what they lack" in caplog.text
+
+
 def test_B61_without_its_library_a_file_is_its_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

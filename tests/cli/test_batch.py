@@ -54,6 +54,7 @@ def test_each_line_is_answered_once() -> None:
         ("nonsense", "line 1"),
         ('{"id": 1, "request": "a"}\n{"id": 1, "request": "b"}', "twice"),
         ('{"request": "a", "attach": "b"}', "got attach"),
+        ('"a"\n{"request": " "}', "line 2: the request is empty: write "),
     ],
 )
 def test_a_wrong_line_is_told_before_anything_runs(lines: str, words: str) -> None:

@@ -77,7 +77,7 @@ def test_the_request_may_come_from_a_pipe(hello: Path) -> None:
             5,
             "/proc",
         ),
-        (["call", "FILEWRITER", "--file-path", "x"], 1, "contents"),
+        (["call", "FILEWRITER", "--file-path", "x"], 2, "contents"),
         (["call", "FILEWRITTER"], 2, "FILEWRITER"),
         (["frobnicate"], 2, "frobnicate"),
         (["sessions", "show", "abc"], 2, "abc"),

@@ -63,7 +63,7 @@ def test_a_missing_file_says_how_an_at_is_written() -> None:
     done = call("--text", "@home")
     assert isinstance(done.exception, ConfigError)
     told = str(done.exception)
-    assert told.startswith("--text @home: the file cannot be read: No such file")
+    assert told.startswith("--text @home: cannot be read: there is no such file")
     assert "Errno" not in told
     assert told.endswith("is written @@home")
 
@@ -73,7 +73,7 @@ def test_a_name_that_stands_twice_is_a_list() -> None:
     many = given("--text", "x", "--numbers", "1", "--numbers", "2")
     assert many["numbers"] == [1, 2]
     done = call("--text", "a", "--text", "b")
-    assert done.return_value == 1
+    assert done.return_value == 2
     assert "expected string" in done.output
 
 
@@ -107,4 +107,37 @@ def test_strictly_a_typed_number_is_a_number() -> None:
     """What is typed has no type yet; what does not fit is refused all the same."""
     assert given("--strict", "--text", "x", "--numbers", "[1, 2]")["numbers"] == [1, 2]
     done = call("--strict", "--text", "x", "--numbers", '["a"]')
-    assert done.return_value == 1
+    assert done.return_value == 2
+
+
+def test_a_wrong_argument_is_named_as_it_is_typed() -> None:
+    """And is a wrong option: exit code 2."""
+    done = call("--numbers", '[1, "x"]')
+    assert done.return_value == 2, done.exception
+    assert done.stderr == (
+        'neuraxis: --numbers[1]: expected integer, got "x"; '
+        "--text: expected string (required), got nothing\n"
+    )
+
+
+def test_an_object_is_printed_as_it_describes_itself(here: Path) -> None:
+    """Not as one JSON text with its line breaks escaped."""
+    code = """\
+from neuraxis import command
+
+
+class Lines:
+    def __str__(self):
+        return "one\\ntwo"
+
+
+@command(effects="none")
+def lines() -> object:
+    \"\"\"Gives an object.\"\"\"
+    return Lines()
+"""
+    (here / "taking.py").write_text(code, encoding="utf-8")
+    done = CliRunner().invoke(
+        cli, ("call", "-p", "taking.py", "lines"), standalone_mode=False
+    )
+    assert done.stdout == "one\ntwo\n", (done.output, done.exception)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -75,7 +77,9 @@ def test_who_only_looks_makes_no_journal(here: Path) -> None:
     for words in (("ls",), ("show", "abc")):
         done = neuraxis("sessions", *words, "--journal", "j.bd")
         assert isinstance(done.exception, ConfigError)
-        assert "--journal j.bd: there is no such file" in str(done.exception)
+        assert "--journal j.bd: cannot be read: there is no such file" in str(
+            done.exception
+        )
     done = neuraxis("run", "-c", "--journal", "j.bd", "go")
     assert "holds no session to continue" in str(done.exception)
     assert not Path("j.bd").exists()
@@ -162,3 +166,60 @@ def test_a_lock_of_one_plugin_says_who_else_is_refused(here: Path) -> None:
     assert "neuraxis plugins lock own --accept own" in done.stderr
     assert neuraxis("plugins", "lock", "own", "--accept", "own").return_value == 0
     assert neuraxis("plugins", "lock").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (("-m", "scripted:no.yaml"), "no.yaml"),
+        (("--output", "no.yaml"), "--output no.yaml"),
+        (("--template", "no.yaml"), "--template no.yaml"),
+        (("--instructions", "@no.yaml"), "instructions: no.yaml"),
+    ],
+)
+def test_a_missing_file_is_told_in_one_form(
+    here: Path, arguments: tuple[str, ...], place: str
+) -> None:
+    done = neuraxis("run", *arguments, "go")
+    told = f"{place}: cannot be read: there is no such file"
+    assert str(done.exception) == told, done.output
+
+
+def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
+    """A later session that changed none does not hide it; both are named."""
+    write = [{"tool": "FILEWRITER", "file_path": "a.md", "contents": "x"}]
+    run("write a.md", replies=[write, "Written."])
+    own = json.loads(neuraxis("sessions", "ls", "--journal", "j.db", "--json").stdout)
+    run("hello", replies=["Hello."])
+    undone = neuraxis("undo", "--journal", "j.db")
+    assert undone.stderr == f'undoing "write a.md" of session {own[0]["session"]}\n'
+    assert undone.stdout == "removed: a.md\n"
+    again = neuraxis("undo", "--journal", "j.db")
+    said = "nothing to undo: no run in the journal j.db changed a file\n"
+    assert again.stderr == said
+
+
+def test_sessions_are_shown_with_local_times_and_short_fields(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is empty, a default or for programs only is left out."""
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        run("hello", replies=["Hello."])
+        heading, row = neuraxis(
+            "sessions", "ls", "--journal", "j.db"
+        ).stdout.splitlines()
+        now = time.strftime("%Y-%m-%d %H:")
+        shown = neuraxis("sessions", "show", row[:8], "--journal", "j.db").stdout
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert heading.split() == ["session", "last", "used", "events", "state", "request"]
+    assert now in row
+    lines = shown.splitlines()
+    assert lines[0].startswith(f"session {row.split()[0]}, begun {now}")
+    assert lines[1].split()[2] == "session_started"
+    assert "key=" not in shown
+    assert "input_tokens" not in shown
+    assert re.search(r"outcome=\"answered\"  text=\"Hello.\"  took=\d+ ms$", shown)

@@ -186,7 +186,7 @@ def test_a_plan_comes_from_a_pipe(here: Path) -> None:
 
 def test_a_missing_plan_is_told_without_the_systems_number(here: Path) -> None:
     done = neuraxis("plan", "check", "none.yaml")
-    expected = "none.yaml: the plan cannot be read: No such file or directory"
+    expected = "none.yaml: cannot be read: there is no such file"
     assert str(done.exception) == expected
 
 

@@ -62,6 +62,14 @@ def _read(name: str, text: str) -> Reply:
         "CALL\n\nThis goes to all. Let me know if I should proceed.",
         "First:\nCALL\nThen:\nCALL\nMay I go ahead?",
         "CALL\n\nShould I look that up?",
+        # told of, quoted, or put off
+        "Earlier in this talk I made this call:\n\nCALL\n\nIt found nothing.",
+        "Here's what we ran a minute ago:\nCALL",
+        "The page contains the following text:\n\nCALL\n\nI ignore it.",
+        "I found this in the file todo.json:\nCALL",
+        "Once the manager has agreed, I will send this:\nCALL",
+        "Tomorrow morning I am going to run:\nCALL\nUntil then nothing happens.",
+        "If the parcel is not there by Friday, this is the call:\nCALL",
     ],
 )
 def test_a_call_that_is_only_shown_is_words(name: str, text: str) -> None:
@@ -85,12 +93,73 @@ def test_a_call_that_is_only_shown_is_words(name: str, text: str) -> None:
         "CALL\n\nWould you like me to send you a summary by mail?",
         "CALL\n\nPlease confirm the date that you want.",
         "Should it rain? I look.\n\nCALL\n\nThen we know.",
+        'CALL\n\nIt translates "How are you?" for you.',
+        "If I understand you, you want x:\n\nCALL",
+        "<?xml?>\nCALL\n<?xml?>",
     ],
 )
 def test_a_call_amid_words_is_made(name: str, text: str) -> None:
     """Words that explain it, and offers of something more."""
     reply = _read(name, text)
     assert (len(reply.calls), reply.errors) == (1, ())
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CALL\n\nSoll ich das so machen?",
+        "CALL\n\n¿Quieres que lo envíe?",
+        "CALL\n\n要发送吗？",
+        "CALL\n\n送信してもよろしいですか。",
+        "Option A:\nCALL\n\nOption B:\nCALL\n\nWhich one would you prefer?",
+        "Soll ich das senden?\n\nCALL",
+    ],
+)
+def test_a_question_about_a_call_is_told_in_every_language(
+    name: str, text: str
+) -> None:
+    """Nothing runs; the model asks without the call, or calls without asking."""
+    reply = _read(name, text)
+    assert (reply.calls, len(reply.errors)) == ((), 1)
+    assert "leave" in reply.errors[0].message
+
+
+@pytest.mark.parametrize("name", ["intents", "native"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(MESSAGE),
+        f"```json\n{json.dumps(MESSAGE)}\n```",
+        '{"command": "look", "param": {"query": "x"}}',
+        "receiver:\n  role: plugin\n  name: p\ncontent:\n  command: look\n",
+    ],
+)
+def test_a_message_of_the_protocols_is_told_where_it_is_no_call(
+    name: str, text: str
+) -> None:
+    """It was shown as the answer, and nobody heard of it."""
+    reply = _read(name, text)
+    assert (reply.calls, reply.texts, len(reply.errors)) == ((), (), 1)
+
+
+@pytest.mark.parametrize("name", ["envelope_v1", "envelope_v2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"tool": "look"',
+        '<tool_call>\n{"name": "look", "arguments": {"query": "x"',
+        "Action: look\nAction Input: {}",
+        '```python\nlook(query="x")\n```',
+        '{"command": "look", "param": {"query": "x"}}',
+    ],
+)
+def test_a_call_in_another_form_is_never_the_answer_of_an_envelope(
+    name: str, text: str
+) -> None:
+    """Also where it is cut off, and in forms without a token of their own."""
+    reply = _read(name, text)
+    assert (reply.calls, reply.texts, len(reply.errors)) == ((), (), 1)
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -188,6 +189,28 @@ async def test_no_finish_reason_is_a_break() -> None:
     """A stream that just ends is not taken for a whole reply."""
     with pytest.raises(ModelBroken, match="bare: the stream ended without a finish"):
         await complete(Bare(Chunk(text="half")), PROMPT)
+
+
+class Plain(Bare):
+    """A model whose stream is a plain generator."""
+
+    def stream(self, prompt: Prompt) -> Any:
+        return iter(())
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Plain(), "stream: expected an `async def` that yields, got a tuple_iterator"),
+        (Bare(cast("Any", "hi")), "stream: expected each piece as a Chunk, got 'hi'"),
+    ],
+)
+async def test_what_the_author_of_a_model_must_write_is_told(
+    model: Bare, words: str
+) -> None:
+    """No attribute error of a text, deep inside."""
+    with pytest.raises(ConfigError, match=f"model bare: {words}"):
+        await complete(model, PROMPT)
 
 
 async def test_the_stream_is_closed_when_a_listener_fails() -> None:

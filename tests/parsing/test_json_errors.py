@@ -80,7 +80,7 @@ def test_a_text_that_is_cut_off_ends_at_its_end() -> None:
             ),
             "duplicate_key",
             "a[0]",
-            r'The key "b\"" stands twice in one object at a[0]. Nothing was run',
+            r'The key "b\"" appears twice in one object at a[0]. Nothing was run',
         ),
     ],
 )

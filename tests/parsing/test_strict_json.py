@@ -32,8 +32,8 @@ def test_what_is_written_is_read(value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"a": 1, "b": 2, "a": 3}', 'the key "a" stands twice'),
-        ('[{"": 1, "": 1}]', 'the key "" stands twice'),
+        ('{"a": 1, "b": 2, "a": 3}', 'the key "a" appears twice'),
+        ('[{"": 1, "": 1}]', 'the key "" appears twice'),
         ("NaN", "NaN is no JSON value"),
         ("[-Infinity]", "-Infinity is no JSON value"),
         ("[1e999]", "1e999 is too large"),

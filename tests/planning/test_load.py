@@ -556,7 +556,7 @@ def test_many_mistakes_in_one_line_are_told_in_linear_time() -> None:
     text = "version: 1\nparameters: {a: {type: string, " + "g, " * 16_000 + "}}\n"
 
     def read() -> None:
-        with pytest.raises(ConfigError, match="stands twice"):
+        with pytest.raises(ConfigError, match="appears twice"):
             read_plan(text)
 
     within(2.0, read, attempts=2)

@@ -418,7 +418,7 @@ def test_mistakes_in_a_file_name_the_file(tmp_path: Path) -> None:
     twice = '@command(name="f")\ndef {}(): ...\n'
     text = begin + twice.format("a") + twice.format("b")
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(ManifestError, match=r"mine\.py:4: error: b: the command 'f' s"):
+    with pytest.raises(ManifestError, match=r"mine\.py:4: error: b: the command 'f' i"):
         load_plugin(file)
     file.write_text(f'{begin}@command(effects="reads")\ndef f(): ...\n', "utf-8")
     with pytest.raises(ManifestError, match=r"mine\.py:2: error: @command: effects"):

@@ -378,7 +378,7 @@ def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
     ("approve", "logged"),
     [
         (lambda asked: asked.cal, "approve= raised for a1"),
-        (lambda asked: "yes", "approve= returned 'yes' for a1: that is a no"),
+        (lambda asked: "yes", "approve= returned 'yes' for a1, so it is denied"),
         (lambda asked: False, ""),
         (lambda asked: None, ""),
     ],

@@ -290,6 +290,67 @@ def test_l_secrets_are_scrubbed_as_programs_write_them(form: str) -> None:
     assert VALUE.partition(" ")[2] not in html.unescape(unquote(shown))
 
 
+def _net(value: str) -> str:
+    """As .NET escapes JSON: in capitals, and more signs than it must."""
+    return "".join(c if c.isalnum() else f"\\u{ord(c):04X}" for c in value)
+
+
+def _in_lines(value: str) -> str:
+    return base64.encodebytes(b"user:" + value.encode() * 4).decode()
+
+
+WRITERS: list[Callable[[str], str]] = [
+    lambda value: json.dumps(value).replace("<", "\\u003c").replace("&", "\\u0026"),
+    lambda value: json.dumps(value).replace("\\u00fc", "\\u00FC"),
+    lambda value: json.dumps(json.dumps({"k": value})),
+    lambda value: quote(json.dumps(value)),
+    lambda value: html.escape(json.dumps(value, ensure_ascii=False)),
+    lambda value: html.escape(value).replace("/", "&#x2F;").replace("+", "&plus;"),
+    lambda value: "".join(f"&#{ord(c):05};" for c in value),
+    lambda value: quote_plus(quote_plus(value)),
+    lambda value: "".join(f"\\x{byte:02X}" for byte in value.encode()),
+    lambda value: repr(value.encode()),
+    _in_lines,
+    lambda value: json.dumps(_in_lines(value).replace("\n", "\r\n ")),
+]
+
+
+@pytest.mark.parametrize("write", [*WRITERS, _net])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "wJalrXUt/K7MD+bPx<YEX&AMPLE'KEY",
+        'kes"trel-481516',
+        "schl\u00fcssel-481516",
+        "C:\\new\\table\\",
+        "a&lt;b%41c\\u0041d%",
+        "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA\n-----END KEY-----",
+    ],
+)
+def test_a_secret_is_scrubbed_in_all_spellings(
+    value: str, write: Callable[[str], str]
+) -> None:
+    """Listed spellings missed those of Go, .NET, of JSON in JSON, base64 in lines."""
+    secrets = Secrets(environ={"NEURAXIS_SECRET_KEY": value})
+    secrets.value("KEY")
+    written = write(value)
+    shown = secrets.scrub(f"is {written} is")
+    assert "secret://KEY" in shown
+    assert len(shown.replace("secret://KEY", "")) < 45
+    assert shown.startswith("is ")
+    assert shown.endswith(" is")
+
+
+def test_scrubbing_leaves_the_rest_of_a_text() -> None:
+    """Escapes beside a secret stay as they were; other characters fit as well."""
+    secrets = Secrets(environ={"NEURAXIS_SECRET_KEY": "key-\U0001f511-481516"})
+    secrets.value("KEY")
+    text = json.dumps(["a\n\u00fc%41 b+c", "key-\U0001f511-481516", "&lt;\r\n  d"])
+    assert secrets.scrub(text) == text.replace(
+        "key-\\ud83d\\udd11-481516", "secret://KEY"
+    )
+
+
 def test_l_a_secret_of_digits_is_scrubbed_as_a_number() -> None:
     """L: a command that reads it as a number may answer it as one."""
     secrets = Secrets(environ={"NEURAXIS_SECRET_PIN": "48159263"})

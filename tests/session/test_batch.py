@@ -248,7 +248,7 @@ def _request(row: Any) -> Any:
         ("model", "row 'model': ValueError: bug in the model adapter"),
         ("key", "row 'key': KeyError: 'key'"),
         ("request", "row 'request': request: expected a text, which .* got 7"),
-        (None, "row None: request: expected a text, which .* got None"),
+        (None, "row number 3: request: expected a text, which .* got None"),
     ],
 )
 async def test_what_a_row_raises_is_the_failure_of_that_row_alone(
@@ -264,6 +264,18 @@ async def test_what_a_row_raises_is_the_failure_of_that_row_alone(
     assert failed[0].exception is not None
     with pytest.raises(NoAnswer, match=words):
         failed[0].answer.check()
+
+
+async def test_a_row_is_shown_without_what_python_makes_of_its_object() -> None:
+    """An error names it by its number; the fields that say nothing are left out."""
+    row = object()
+    (item,) = await all_of(_make, [row], request=lambda row: 7)
+    assert item.answer.error.startswith("run_many: row number 1: request: expected")
+    (item,) = await all_of(_make, ["a"])
+    assert "row='a'" in repr(item)
+    assert "Answer(text='ok', outcome='answered'" in repr(item)
+    assert "=()" not in repr(item)
+    assert "None" not in repr(item)
 
 
 async def test_the_answer_stays_if_only_closing_its_session_fails() -> None:

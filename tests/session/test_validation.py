@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from click.testing import CliRunner
 
 from neuraxis import Options, Session, command
+from neuraxis.cli.main import cli
 from neuraxis.errors import ConfigError
 from neuraxis.events import ApprovalAsked
 from neuraxis.execution.budget import Budget
@@ -43,7 +45,8 @@ def one() -> int:
         ("plugins", {"one": one}, "expected a list, got a dict"),
         ("plugins", None, "expected a list, got None"),
         ("model", None, "expected a model's name, such as 'local:', a Model, or"),
-        ("model", ScriptedModel, "got the class ScriptedModel"),
+        ("model", ScriptedModel, r"the class ScriptedModel; write ScriptedModel\("),
+        ("model", [object()], "got a object, which has no name, stream, close; docs"),
         ("dialect", 2, "expected a dialect's name, such as 'intents'"),
         ("workspace", 3, "expected a path, got 3"),
         ("journal", 3, 'a path, "memory", None or a Journal'),
@@ -105,6 +108,21 @@ def test_going_on_needs_a_journal() -> None:
         Session.open("ab12", model=ScriptedModel([]))
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_request_is_told_and_not_asked(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a program and on the command line alike, also beside an attached object."""
+    model = ScriptedModel([])
+    with Session(model=model) as session:
+        with pytest.raises(ConfigError, match="the request is empty: write ") as told:
+            session.run_sync(text, attach=[{"a": 1}])
+        assert not session.assets.ids
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["run", text], standalone_mode=False)
+    assert str(done.exception) == str(told.value)
+
+
 @pytest.mark.parametrize("text", [None, b"hi", ["hi"], 3])
 def test_a_request_is_a_text(text: Any) -> None:
     """Told at once, and the session can still be asked."""
@@ -133,6 +151,12 @@ def test_a_run_that_nobody_awaited_says_how_it_is_used() -> None:
         ('dialect = ["intents"]', "dialect: expected a text in quotes, got a list"),
         ("journal = true", "journal: expected a text in quotes, got True"),
         ("plugins = 3", "plugins: expected a list of texts in quotes, got 3"),
+        ("[models.m]\ntemprature = 1", r"models\.m\.temprature: .* mean temperature\?"),
+        ('[models."gpt-4.1"]\nx = 1', r"models\.gpt-4\.1\.x: unknown option\."),
+        ('[models.m]\nextra = "a"', r"models\.m\.extra: expected a table, written \["),
+        ('[models.m]\nseed = "x"', r"models\.m\.seed: expected a number from 0"),
+        ("[models.m]\nvision = 3", r"models\.m\.vision: expected true or false"),
+        ('[secrets]\nk = "v"', r"secrets\.k: expected no secret in a settings file"),
         ('plugins = ["a", 4]', "plugins: expected a list of texts in quotes, got 4"),
         ('plugins = {a = "x"}', "plugins.a: expected no table of that name"),
     ],
@@ -159,13 +183,18 @@ def test_settings_that_are_right_and_those_of_plugins(tmp_path: Path) -> None:
     check_settings(load(tmp_path, {"HOME": "/nowhere"}))
 
 
-def test_variables_of_others_end_no_run(tmp_path: Path) -> None:
-    """One that looks like a slip is told by `doctor` only."""
-    settings = load(tmp_path, {"NEURAXIS_MODLE": "x", "NEURAXIS_UPDATE_GOLDEN": "1"})
-    check_settings(settings)
+def test_variables_of_others_end_no_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that looks like a slip is a warning, once in a process."""
+    environ = {"NEURAXIS_MODLE": "x", "NEURAXIS_OTHER": "y"}
+    settings = load(tmp_path, {**environ, "NEURAXIS_UPDATE_GOLDEN": "1"})
     (fault,) = faults_of(settings, variables=True)
     assert "NEURAXIS_MODLE" in fault
     assert "Did you mean model?" in fault
+    for _ in range(2):
+        Session(model=ScriptedModel([]), settings=settings)
+    assert caplog.messages == [fault]
 
 
 def test_the_documented_settings_are_known() -> None:

@@ -45,7 +45,7 @@ def read_attachment(path: Path) -> Any:
         if ending in _PICTURES:
             return read_picture(data)
         if ending in (".csv", ".tsv", ".parquet"):
-            return _table(data, ending)
+            return _table(data, path.name, ending)
     except ImportError:
         # The text or the bytes are still useful.
         _log.warning("%s; it is attached as it is", _missing(path.name, ending))
@@ -88,10 +88,14 @@ def read_picture(data: bytes) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _table(data: bytes, ending: str) -> Any:
+def _table(data: bytes, name: str, ending: str) -> Any:
     """Return the same table as `read_table` does for this file."""
     polars: Any = importlib.import_module("polars")
+
+    def warn(text: str) -> None:
+        _log.warning("%s: %s", name, text)
+
     try:
-        return read_frame(polars, data, ending)
+        return read_frame(polars, data, ending, warn=warn)
     except CommandError as error:
         raise ValueError(str(error)) from None

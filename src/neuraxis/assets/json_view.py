@@ -21,7 +21,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from neuraxis.schema.builders import uses_names
+from neuraxis.schema.builders import json_names, tag_of, uses_names
 from neuraxis.specs import STREAM_ITEMS, Json
 
 DEPTH = 100
@@ -132,10 +132,8 @@ def _fields(value: Any) -> dict[str, Any]:
     """Return an object's fields by their names in JSON."""
     if not isinstance(value, Struct):
         return {item.name: getattr(value, item.name) for item in fields(value)}
-    names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
-    config = value.__struct_config__
-    tag = {} if config.tag is None else {str(config.tag_field): config.tag}
-    return {**tag, **{key: getattr(value, name) for key, name in names}}
+    names = json_names(type(value)).items()
+    return {**tag_of(type(value)), **{key: getattr(value, name) for name, key in names}}
 
 
 def _said_object(value: Any, depth: int, left: list[int]) -> Json:

@@ -30,6 +30,7 @@ from neuraxis.call_errors.asking import said_no_often as said_no_often
 from neuraxis.call_errors.asking import summary as summary
 from neuraxis.call_errors.asking import too_long_to_ask as too_long_to_ask
 from neuraxis.call_errors.asking import undeclared_way_out as undeclared_way_out
+from neuraxis.call_errors.asking import yes_way_out as yes_way_out
 from neuraxis.call_errors.checking import asset_lost as asset_lost
 from neuraxis.call_errors.checking import asset_not_found as asset_not_found
 from neuraxis.call_errors.checking import asset_path_not_found as asset_path_not_found

@@ -131,9 +131,13 @@ def undeclared_way_out(target: str, command: str) -> str:
         f"{command} declares none of its parameters, so nothing that others wrote may "
         "stand in any of them. Its author can name those that take the user's own "
         "values only (trusted_only), or declare that it destroys nothing "
-        "(effects: destructive false). Tell the user that it needs their approval "
-        f"({yes_ahead(target)})."
+        f"(effects: destructive false). {yes_way_out(target)}"
     )
+
+
+def yes_way_out(target: str) -> str:
+    """Say that approval is the only way."""
+    return f"Tell the user that it needs their approval ({yes_ahead(target)})."
 
 
 def yes_ahead(target: str) -> str:

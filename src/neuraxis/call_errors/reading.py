@@ -53,7 +53,7 @@ def duplicate_key(key: str, where: str) -> CallError:
     return CallError(
         code="duplicate_key",
         where=where,
-        message=f"The key {_WRITTEN(key)} stands twice in one object"
+        message=f"The key {_WRITTEN(key)} appears twice in one object"
         f"{f' at {where}' if where else ''}. Nothing was run. Write each key once.",
     )
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuraxis.call_errors.checking import for_person
-from neuraxis.cli.display.text import echo, echo_json, one_line, why
-from neuraxis.cli.options import CALLS, Choices, session_options
+from neuraxis.call_errors.checking import for_person, problem_text
+from neuraxis.cli.display.text import echo, echo_json, one_line
+from neuraxis.cli.options import CALLS, Choices, read_file, session_options
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
-    from neuraxis.messages import Result
+    from neuraxis.messages import CallError, Result
     from neuraxis.specs import CommandSpec
 
 
@@ -93,27 +93,33 @@ def call(
 
         result = asyncio.run(session.call(named))
     _print(result, as_json)
+    if result.error is not None and result.error.problems:
+        return 2  # as for any other wrong option
     return 0 if result.status == "done" else 1
 
 
 def _print(result: Result, as_json: bool) -> None:
     """Print how a call ended."""
-    if as_json:
-        from neuraxis.session.answer import result_json
+    from neuraxis.cli.display.objects import print_value
+    from neuraxis.session.answer import result_json
 
+    if as_json:
         echo_json(result_json(result))
     elif result.error is not None:
-        told = f"{for_person(result.error.message)}{_place(result.exception)}"
-        echo(f"neuraxis: {told}", err=True)
+        echo(f"neuraxis: {_why(result.error)}{_place(result.exception)}", err=True)
     else:
-        text = (
-            result.value
-            if isinstance(result.value, str)
-            else json.dumps(result.value, ensure_ascii=False, indent=2, default=repr)
-        )
-        echo(text)
+        print_value(result.value)
         for warning in result.warnings:
             echo(f"warning: {warning}", err=True)
+
+
+def _why(error: CallError) -> str:
+    """Return why a call failed, with wrong arguments as they are typed."""
+    told = [
+        f"--{problem_text(item)}" if item.path else problem_text(item)
+        for item in error.problems
+    ]
+    return "; ".join(told) or for_person(error.message)
 
 
 def _place(raised: BaseException | None) -> str:
@@ -254,10 +260,5 @@ def _read_strictly(typed: dict[str, Any], spec: CommandSpec) -> dict[str, Any]:
 def _read(name: str, value: str) -> str:
     if value == "@-":
         return sys.stdin.read()
-    try:
-        return Path(value[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"--{name} {value}: the file cannot be read: {why(error)}. A text that "
-            f"begins with @ is written @{value}"
-        ) from error
+    after = f". A text that begins with @ is written @{value}"
+    return read_file(value[1:], f"--{name} @", after)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from neuraxis.cli.display.text import echo, short, why
+from neuraxis.cli.display.text import echo, short
 from neuraxis.cli.options import (
     Choices,
     resume_options,
@@ -20,6 +20,7 @@ from neuraxis.cli.options import (
 )
 from neuraxis.cli.run import ask, open_session, question_lines
 from neuraxis.errors import ConfigError, NeuraxisError
+from neuraxis.formatting import why_unusable
 
 if TYPE_CHECKING:
     from neuraxis.session.session import Session
@@ -72,7 +73,7 @@ class Conversation:
                 echo(f"neuraxis: {error}", err=True)
 
     def ask(self, request: str | None) -> None:
-        """Run a request, or continue the last one; say what waits for approval."""
+        """Run a request, or continue the last one; say what waits."""
         self.code = ask(self.session, request)[1]
         for question in self.session.pending():
             echo(f"/approve {question.id}, or /deny {question.id} WHY", err=True)
@@ -211,7 +212,9 @@ def _save(talk: Conversation, rest: str) -> None:
         with place.open("xb") as file:  # a file that is there is never replaced
             file.write(data)
     except OSError as error:
-        raise ConfigError(f"{place}: {why(error)}") from None
+        raise ConfigError(
+            f"{place}: cannot be written: {why_unusable(error)}"
+        ) from None
     echo(f"written: {place}", err=True)
 
 

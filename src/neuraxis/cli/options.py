@@ -7,15 +7,16 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from neuraxis.cli.display.text import echo, why
+from neuraxis.cli.display.text import echo
 from neuraxis.cli.standard_output import kept_for_answers
 from neuraxis.errors import ConfigError
+from neuraxis.formatting import why_unusable
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -228,10 +229,25 @@ def instructions_of(settings: Settings) -> str | None:
     text = "" if said is None else str(said)
     if not text.startswith("@"):
         return text or None
+    return read_file(text[1:], "instructions: ")
+
+
+def read_file(file: str | Path, before: str = "", after: str = "") -> str:
+    """Return the text of a file that the person named.
+
+    Args:
+        file: its path.
+        before: what named it, such as `--output `, for the error.
+        after: what the error says at its end.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
     try:
-        return Path(text[1:]).expanduser().read_text(encoding="utf-8")
+        return Path(file).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"instructions: {text[1:]}: {why(error)}") from None
+        reason = why_unusable(error)
+        raise ConfigError(f"{before}{file}: cannot be read: {reason}{after}") from error
 
 
 def _schema_in(file: str | None) -> Json:
@@ -239,21 +255,17 @@ def _schema_in(file: str | None) -> Json:
     if file is None:
         return None
     try:
-        return json.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--output {file}: {why(error)}") from None
+        return json.loads(read_file(file, "--output "))
     except ValueError as error:
         raise ConfigError(f"--output {file}: expected a JSON Schema: {error}") from None
 
 
 def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
     """Return the built-in plugins and the named ones."""
+    from neuraxis.settings import listed
+
     named = list(choices.plugin)
-    listed = settings.get("plugins")
-    if isinstance(listed, list):
-        named += [str(item) for item in cast("list[Json]", listed)]
-    elif isinstance(listed, str):
-        named += [item for item in listed.split(",") if item]
+    named += [str(item) for item in listed(settings.get("plugins", []))]
     builtin = [] if choices.no_builtin else [f"neuraxis:{name}" for name in BUILTIN]
     return list(dict.fromkeys([*builtin, *named]))
 
@@ -282,8 +294,8 @@ def make_session(
     settings = settings_of(choices)
     policy = policy_from(settings.section("policy"))
     approve = approve or (ask_on_terminal if is_somebody_there() else None)
-    if choices.template and not Path(choices.template).is_file():
-        raise ConfigError(f"--template {choices.template}: there is no such file")
+    if choices.template:
+        read_file(choices.template, "--template ")
     arguments = SessionArguments(
         model=model or str(settings.get("model") or "local:"),
         plugins=plugin_sources(choices, settings) if plugins is None else plugins,
@@ -404,5 +416,5 @@ def existing_journal(path: str, *, named: bool = False) -> Journal | None:
     if Path(path).exists():
         return open_journal(path)
     if named:
-        raise ConfigError(f"--journal {path}: there is no such file")
+        raise ConfigError(f"--journal {path}: cannot be read: there is no such file")
     return None

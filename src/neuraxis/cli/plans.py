@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuraxis.call_errors.checking import for_person
-from neuraxis.cli.display.text import echo, echo_file, echo_json, why
-from neuraxis.cli.options import PLANS, Choices, session_options
+from neuraxis.cli.display.text import echo, echo_file, echo_json
+from neuraxis.cli.options import PLANS, Choices, read_file, session_options
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError, StorageError
-from neuraxis.formatting import in_seconds
+from neuraxis.formatting import counted, in_seconds, why_unusable
 
 if TYPE_CHECKING:
     from neuraxis.messages import Result
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from neuraxis.planning.plan import OnError, Plan
     from neuraxis.session.answer import Answer
     from neuraxis.session.session import Session
-    from neuraxis.specs import Json
 
 _set = click.option(
     "--set", "given", multiple=True, help="A parameter of the plan: NAME=VALUE."
@@ -55,7 +54,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
     _, built = _checked(file, given, options)
     if not _report_problems(built):
         return 1
-    echo(f"{file}: {len(built.steps)} steps, nothing wrong")
+    echo(f"{file}: {counted(len(built.steps), 'step')}, nothing wrong")
     return 0
 
 
@@ -146,6 +145,7 @@ async def _within(asked: Any, seconds: float, results: list[Result]) -> None:
 
 
 def _show(results: Sequence[Result], *, as_json: bool) -> None:
+    from neuraxis.cli.display.objects import print_value
     from neuraxis.session.answer import result_json
 
     if as_json:
@@ -158,10 +158,7 @@ def _show(results: Sequence[Result], *, as_json: bool) -> None:
     last = results[-1] if results else None
     if last is None or last.status != "done":
         return
-    value: Json = last.value
-    if not isinstance(value, str):
-        value = json.dumps(value, ensure_ascii=False, indent=2, default=repr)
-    echo(value)
+    print_value(last.value)
 
 
 def _read(file: Path) -> SavedPlan:
@@ -169,11 +166,7 @@ def _read(file: Path) -> SavedPlan:
 
     if str(file) == "-":
         return read_plan(sys.stdin.read(), "standard input")
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: the plan cannot be read: {why(error)}") from error
-    return read_plan(text, str(file))
+    return read_plan(read_file(file), str(file))
 
 
 def _checked(
@@ -226,7 +219,7 @@ def check_folder(path: Path) -> None:
     """
     if not path.parent.is_dir():
         raise StorageError(
-            f"{path} cannot be written: there is no folder {path.parent}; create it"
+            f"{path}: cannot be written: there is no folder {path.parent}; create it"
         )
 
 
@@ -239,7 +232,9 @@ def write_file(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"{path} cannot be written: {why(error)}") from error
+        raise StorageError(
+            f"{path}: cannot be written: {why_unusable(error)}"
+        ) from error
     if sys.stderr.isatty():
         echo_file(path)
 

@@ -90,9 +90,10 @@ def run(
     writable, 6 a call waits for approval, 130 interrupted (Ctrl-C), 143 and 129 ended
     by SIGTERM and SIGHUP.
     """
+    from neuraxis.session.validation import check_request  # delays `--help`
+
     text = _piped(request) if request in (None, "-") else request
-    if not text.strip():
-        raise ConfigError("the request is empty")
+    check_request(text)
     if "-" in attach and request in (None, "-"):
         raise ConfigError("--attach -: standard input is already the request")
     choices = Choices(**options)

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import click
+from msgspec.structs import fields
 
-from neuraxis.cli.display.text import echo, echo_json, one_line, short
+from neuraxis.cli.display.text import (
+    columns,
+    echo,
+    echo_json,
+    folded,
+    one_line,
+    seconds,
+    short,
+)
 from neuraxis.cli.options import (
     Choices,
     existing_journal,
@@ -17,11 +27,16 @@ from neuraxis.cli.options import (
     session_to_continue,
     settings_of,
 )
+from neuraxis.cli.standard_output import stdout
 from neuraxis.errors import ConfigError
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
+    from neuraxis.events import Event, Unknown
     from neuraxis.journal import Journal
+
+_FOR_PROGRAMS = ("v", "key", "digest", "written", "parameters", "carried")
+"""Fields of events that only --json shows."""
 
 
 class _Said(TypedDict, total=False):
@@ -47,10 +62,11 @@ def _journal(path: str | None) -> Journal:
     return open_journal("memory")
 
 
-def _when(seconds: float) -> str:
+def _when(at: float) -> str:
+    """Return a time as the clock here shows it."""
     from datetime import datetime
 
-    return datetime.fromtimestamp(seconds).astimezone().isoformat(" ", "seconds")
+    return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 @sessions.command()
@@ -82,12 +98,16 @@ def ls(journal: str | None, as_json: bool) -> int:
             for info in known
         ]
         echo_json(rows)
-    else:
-        for info in known:
-            echo(
-                f"{info.session}  {_when(info.ended)}  {info.events:>4} events  "
-                f"{info.state:<10}  {one_line(info.title)}"
-            )
+        return 0
+    ids = [one_line(info.session) for info in known]
+    width = max(map(len, ids), default=0)
+    if known:
+        echo(f"{'session':<{width}}  {'last used':<19}  events  state       request")
+    for own, info in zip(ids, known, strict=True):
+        echo(
+            f"{own:<{width}}  {_when(info.ended)}  {info.events:>6}  "
+            f"{info.state:<10}  {one_line(info.title)}".rstrip()
+        )
     return 0
 
 
@@ -96,14 +116,20 @@ def ls(journal: str | None, as_json: bool) -> int:
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 @click.option("--json", "as_json", is_flag=True, help="The events as JSON lines.")
 def show(session: str, journal: str | None, as_json: bool) -> int:
-    """Show all events of SESSION (its id, or the beginning of it)."""
+    """Show all events of SESSION (its id, or the beginning of it).
+
+    Long values are cut; fields that say nothing are left out. --json shows all.
+    """
     from neuraxis.events import Unknown, to_json
 
     opened = _journal(journal)
     try:
-        entries = opened.read(session_in(opened.sessions(), session))
+        own = session_in(opened.sessions(), session)
+        entries = opened.read(own)
     finally:
         opened.close()
+    if entries and not as_json:
+        echo(f"session {one_line(own)}, begun {_when(entries[0].at)}")
     for entry in entries:
         event = entry.event
         written = (
@@ -112,18 +138,31 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
             else to_json(event)
         )
         if as_json:
-            row = {"seq": entry.seq, "at": entry.at, **written}
-            echo_json(row)
-            continue
-        kind = written.pop("type")
-        written.pop("v", None)
-        told = "  ".join(
-            f"{one_line(key)}={short(value, 100)}"
-            for key, value in written.items()
-            if value not in (None, "", [], {})
-        )
-        echo(f"{entry.seq:>4}  {one_line(kind):<16} {told}")
+            echo_json({"seq": entry.seq, "at": entry.at, **written})
+        else:
+            time = _when(entry.at).partition(" ")[2]
+            kind = one_line(str(written.pop("type")))
+            line = f"{entry.seq:>4}  {time}  {kind:<16}  {_fields(event, written)}"
+            width = columns() if stdout().isatty() else len(line)
+            echo("\n".join(folded(line.rstrip(), width)))
     return 0
+
+
+def _fields(event: Event | Unknown, written: Mapping[str, Json]) -> str:
+    """Return the fields that say something: not empty, not their default."""
+    defaults = {item.name: item.default for item in fields(event)}
+    told: list[str] = []
+    for name, value in written.items():
+        if value in (None, "", [], {}, defaults.get(name)) or name in _FOR_PROGRAMS:
+            continue
+        match name, value:
+            case "seconds", float():
+                told.append(f"took={seconds(value)}")
+            case "expires", float():
+                told.append(f"expires={_when(value)}")
+            case _:
+                told.append(f"{one_line(name)}={short(value, 100)}")
+    return "  ".join(told)
 
 
 @sessions.command()

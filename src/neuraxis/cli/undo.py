@@ -1,4 +1,4 @@
-"""`neuraxis undo`: bring back the files that the last run changed."""
+"""`neuraxis undo`: restore the files that a run changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuraxis.cli.display.text import echo, one_line
+from neuraxis.cli.display.text import echo, one_line, short
 from neuraxis.cli.options import (
     Choices,
     existing_journal,
@@ -30,28 +30,58 @@ if TYPE_CHECKING:
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 @click.option("--yes", is_flag=True, help="Also files that were changed since then.")
 def undo(given: str | None, journal: str | None, yes: bool) -> int:
-    """Restore the files that the last run changed."""
+    """Restore the files that the last run changed.
+
+    Without --session, this is the last run of any session that changed a file; the
+    next `undo` takes the one before it.
+    """
     path = journal or journal_path(settings_of(Choices()))
     opened = existing_journal(path, named=journal is not None)
     if opened is None:
         raise ConfigError(f"there is nothing to undo: there is no journal {path}")
     try:
         known = opened.sessions()
-        if not known:
-            raise ConfigError(f"the journal {path} holds no session to undo")
-        session = known[0].session if given is None else session_in(known, given)
-        undone = _undo(opened, session, Path(path), yes)
+        ids = [info.session for info in known]
+        if given is not None:
+            ids = [session_in(known, given)]
+        for session in ids:
+            events = [entry.event for entry in opened.read(session)]
+            if (request := _last_change(events)) is not None:
+                what = short(request) if request else "the calls"
+                echo(f"undoing {what} of session {session}", err=True)
+                return show_undone(_undo(opened, session, events, Path(path), yes))
     finally:
         opened.close()
-    return show_undone(undone)
+    where = f"session {ids[0]}" if given is not None else f"the journal {path}"
+    echo(f"nothing to undo: no run in {where} changed a file", err=True)
+    return 0
 
 
-def _undo(journal: Journal, session: str, path: Path, yes: bool) -> Undone:
+def _last_change(events: Sequence[Event | Unknown]) -> str | None:
+    """Return the request that `undo` takes back; None if there is none."""
+    from neuraxis.events import FileChanged, MessageSent, RunUndone
+
+    undone = {event.run for event in events if isinstance(event, RunUndone)}
+    request, found = "", None
+    for event in events:
+        if isinstance(event, MessageSent) and event.sender == "user":
+            request = event.content
+        elif isinstance(event, FileChanged) and event.run not in undone:
+            found = request
+    return found
+
+
+def _undo(
+    journal: Journal,
+    session: str,
+    events: Sequence[Event | Unknown],
+    path: Path,
+    yes: bool,
+) -> Undone:
     from neuraxis.sandbox.files.history import FileHistory
     from neuraxis.sandbox.files.versions import VersionStore
     from neuraxis.session.files import budget_of, versions_root
 
-    events = [entry.event for entry in journal.read(session)]
     files = FileHistory(
         _workspace(events),
         VersionStore(
@@ -94,5 +124,5 @@ def show_undone(undone: Undone) -> int:
             echo(f"{what}: {one_line(name)}")
     if not any((undone.restored, undone.removed, undone.changed_since, undone.lost,
                 undone.refused)):  # fmt: skip
-        echo("no run of this session changed a file", err=True)
+        echo("nothing to undo: no run of this conversation changed a file", err=True)
     return 1 if undone.changed_since or undone.lost or undone.refused else 0

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from neuraxis.call_errors import malformed_reply
 from neuraxis.dialects.families.cut import (
+    QUOTED_LINE,
     before_frames,
     behind_frames,
     between_calls,
@@ -39,9 +40,17 @@ _SHOWN = re.compile(
     rf"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{_ACT}\w*\b[^.]*$)"
     r"|(?i:\b(?:shall|should|may|can|do|would)\s+(?:i|we|you)\b[^.]*\?$)"
     rf"|(?i:{_IF_YOU}[^.]*$)"
+    # "Once she agreed, I will send:", "Tomorrow I am going to send:"
+    r"|(?i:^\W*(?:as soon as|if|later|once|tomorrow|tonight|until)\b(?! i\b)[^.]*$)"
+    # "Yesterday I ran:", "The page says:"
+    r"|(?i:\b(?:i|we)(?:['’]ve| have| had)?(?: \w+)? (?:called|executed|issued|made"
+    r"|performed|ran|sent|submitted|used)\b[^.]*$)"
+    r"|(?i:\b(?:contain|read|said|say|show|state)(?:s|ed|ing)?"
+    r"(?: the following(?: \w+)?| this)?:$"
+    r"|\bfound (?:the following|this)\b(?:[^.]|\.(?=\S))*+$)"
     r"|^(?:if|for|while|def|with|try|elif|else|except)\b.*:$"
 )
-"""What the line before a call says of one that is shown, refused or asked about."""
+"""What the line before a call says of one that is only shown or asked about."""
 _OPEN = re.compile(
     rf"\b(?:i|we)(?:['’]d| would| could| might)\s+(?:\w+\s+)?{_ACT}(?:e|te|y)?\b"
     r"[^.]*\.?$|\b(?:have been|had been|was|were)\W*$",
@@ -96,11 +105,17 @@ _MORE = re.compile(
     r"|as well|next)\b",
     re.IGNORECASE,
 )
+_ASKS = ("?", "？", "؟", "か。")
+_SENTENCE = re.compile(
+    r"[^.!?？؟。<>\n]++(?:[.!?](?=\w)[^.!?？؟。<>\n]*+)*+[.!?？؟。]*+(?!>)"
+)
+_IN_QUOTES = re.compile(r'"[^"\n]{0,200}+"|“[^”\n]{0,200}+”|`[^`\n]{0,200}+`')
 _ARGUMENTS = frozenset(("arguments", "parameters", "params", "args", "input"))
 _YAML_FENCE = re.compile(
     r"^[ \t]*+```[ \t]*+ya?ml[ \t]*+\n(?P<block>[^`]*+)```",
     re.MULTILINE | re.IGNORECASE,
 )
+_YAML_MESSAGE = re.compile(r"^[ \t]{0,8}(?:-[ \t]+)?receiver:[ \t]*$", re.MULTILINE)
 _YAML_START = re.compile(
     r"\s*+(?:```[ \t]*+\n)?((?:---[ \t]*+\n)?(?:-[ \t]++)?[\w-]{1,200}:"
     r"[^\n]*+\n[^\n]*+)"
@@ -114,7 +129,6 @@ _LINE_GOES_ON = re.compile(
     # behind a token of its own a call is a block
     r"[^>](?:[ \t]++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]|[ \t]*+[,–—][ \t]+[^\W\d])"
 )
-_CITED = re.compile(r"\s*>(?!>)")
 _FENCE_WORD = re.compile(r"\A[\w-]*+\s*+")
 _OWN_TOKEN = re.compile(r"<|\[TOOL_CALLS\]")
 _CODE_ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+`(?!`)")
@@ -138,7 +152,7 @@ def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) 
     if made and _asks(text, made, found[-1].end):
         shown.update(piece.start for piece in made)
         made = []
-    unclear: CallError | None = None
+    unclear = _asked_else(text, made, found[-1].end) if made else None
     said = [piece.start for piece in found if _is_words(text, piece)]
     for group in adjacent(text, made):
         first, last = group[0], group[-1]
@@ -197,6 +211,11 @@ def yaml_blocks(text: str, found: Sequence[Piece]) -> Iterator[tuple[int, str]]:
     start = _YAML_START.match(text)
     if start is not None:
         yield start.start(1), start[1]
+
+
+def is_yaml_message(block: str) -> bool:
+    """Return whether YAML names a receiver, as messages of the protocols do."""
+    return _YAML_MESSAGE.search(block) is not None
 
 
 def _shown(text: str, found: Sequence[Piece]) -> set[int]:
@@ -260,7 +279,9 @@ def _is_words(text: str, piece: Piece) -> bool:
 def _is_open(text: str, start: int) -> bool:
     """Return whether the line before a call is about what could be."""
     words = before_frames(text[max(0, start - 400) : start])
-    return _OPEN.search(_line(strip_fence_before(words))) is not None
+    line = _line(strip_fence_before(words))
+    asks = line.endswith(_ASKS) and not is_framed(text, start)
+    return asks or _OPEN.search(line) is not None
 
 
 def _is_code_list(text: str, group: Sequence[Piece]) -> bool:
@@ -288,7 +309,7 @@ def _is_shown(words: str, rest: str) -> bool:
         _, closed, after = rest.partition("\n")[0].partition(mark)
         return not closed or bool(line[:-1].strip() or after.strip(" .`"))
     return (
-        _CITED.match(line) is not None
+        QUOTED_LINE.match(line) is not None
         or _SHOWN.search(_line(words)) is not None
         or _is_quoted(words, rest)
         or _is_inside(words, rest)
@@ -317,11 +338,29 @@ def _is_inside(words: str, rest: str) -> bool:
 
 def _asks(text: str, calls: Sequence[Piece], end: int) -> bool:
     """Return whether consent is asked for behind the last call."""
-    words = text[calls[-1].end : min(end, calls[-1].end + 400)]
+    words = _behind(text, calls, end)
     if _AGREE.search(words):
         return True
     written = text[calls[0].start : calls[-1].end].lower()
     return any(_names(what, written) for what in _wishes(words))
+
+
+def _asked_else(text: str, calls: Sequence[Piece], end: int) -> CallError | None:
+    """Return the error of calls that another question stands behind."""
+    for sentence in _SENTENCE.findall(_IN_QUOTES.sub("", _behind(text, calls, end))):
+        known = _MORE.search(sentence) or _MAY_I.search(sentence)
+        if not known and sentence.endswith(_ASKS):
+            return malformed_reply(
+                f"the question behind the call, {quote(sentence.strip())}, leaves open "
+                "whether the call is to be made; write the call without it, or ask the "
+                "user without the call."
+            )
+    return None
+
+
+def _behind(text: str, calls: Sequence[Piece], end: int) -> str:
+    """Return the words behind the last call."""
+    return behind_frames(text[calls[-1].end : min(end, calls[-1].end + 400)])
 
 
 def _wishes(words: str) -> Iterator[str]:

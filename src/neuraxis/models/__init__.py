@@ -10,11 +10,11 @@ requested by name.
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import did_you_mean, nearest
+from neuraxis.formatting import did_you_mean, nearest, refuse
 from neuraxis.messages import Chunk, Completion, Prompt
 from neuraxis.models.accumulate import Joiner
 from neuraxis.models.parts import as_seen_by
@@ -166,8 +166,12 @@ async def complete(
     """
     joined = Joiner()
     chunks = model.stream(as_seen_by(model, prompt))
+    if not isinstance(cast("Any", chunks), AsyncIterable):
+        refuse(f"model {model.name}: stream", "an `async def` that yields", chunks)
     try:
         async for chunk in chunks:
+            if not isinstance(cast("Any", chunk), Chunk):
+                refuse(f"model {model.name}: stream", "each piece as a Chunk", chunk)
             joined.add(chunk)
             if on_chunk is not None:
                 on_chunk(chunk)

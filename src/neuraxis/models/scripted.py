@@ -29,7 +29,7 @@ from neuraxis.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from neuraxis.formatting import did_you_mean, nearest, quote
+from neuraxis.formatting import did_you_mean, nearest, quote, why_unusable
 from neuraxis.messages import (
     Chunk,
     FinishReason,
@@ -209,7 +209,7 @@ def load_script(path: Path, *, chunk_size: int = 0) -> ScriptedModel:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+        raise ConfigError(f"{path}: cannot be read: {why_unusable(error)}") from error
     import yaml  # imported here: only files need it
 
     read = json.loads if path.suffix == ".json" else yaml.safe_load

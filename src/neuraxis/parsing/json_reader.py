@@ -179,7 +179,7 @@ class Reader:
             raise Broken(
                 Fault(
                     code="duplicate_key",
-                    message=f"the key {key!r} stands twice in one object",
+                    message=f"the key {key!r} appears twice in one object",
                     position=position,
                     path=self.path()[:-1],
                     key=key,
@@ -240,7 +240,7 @@ class Reader:
             known.startswith(word) for known in _ALL_WORDS
         ):
             raise self._cut("inside a word")
-        raise self._broken(position, "expected a value; a text stands in double quotes")
+        raise self._broken(position, "expected a value; write text in double quotes")
 
     def _string(self, position: int, *, is_key: bool) -> tuple[str, int]:
         if self.lenient:

@@ -164,7 +164,9 @@ def _unfit(text: str) -> Fault | None:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            return broken(text, error.start, "half of a character stands here").fault
+            return broken(
+                text, error.start, "half of a character (a lone surrogate) is here"
+            ).fault
     return None
 
 

@@ -13,7 +13,7 @@ def loads(text: str) -> Any:
     """Return the one JSON value that `text` is.
 
     Raises:
-        ValueError: it is no JSON, or a key stands twice, or a number is none.
+        ValueError: it is no JSON, or a key appears twice, or a number is none.
         RecursionError: it is nested too deeply.
     """
     return _DECODER.decode(text)
@@ -26,7 +26,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
-            raise ValueError(f"the key {quote(key)} stands twice in one object")
+            raise ValueError(f"the key {quote(key)} appears twice in one object")
         seen.add(key)
     return made
 

@@ -80,7 +80,9 @@ def read_yaml(text: str, file: str, data: Collection[str] = ()) -> Tree:
         raise _refused(file, 0, f"not valid YAML: {error}") from error
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise _refused(file, line, "half of a character stands here") from error
+        raise _refused(
+            file, line, "half of a character (a lone surrogate) is here"
+        ) from error
     if root is None:
         raise _refused(file, 0, "expected a mapping, the file is empty")
     reader = _Reader(file=file, data=data)
@@ -213,7 +215,7 @@ class _Reader(Struct):
                 )
             if key in own:
                 self._problem(
-                    line, f"the key {key!r} stands twice, first in line {own[key][1]}"
+                    line, f"the key {key!r} appears twice, first on line {own[key][1]}"
                 )
             else:
                 own[key] = (value, line)

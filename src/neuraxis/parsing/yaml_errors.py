@@ -22,7 +22,7 @@ def fault(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     line = lines[mark.line] if mark.line < len(lines) else ""
     before = line[: mark.column + 1]
     if "\t" in before and not before.strip():
-        return mark.line + 1, "a tab stands before the text; indent with spaces"
+        return mark.line + 1, "the line is indented with a tab; use spaces"
     problem, context = error.problem or "", error.context or ""
     if "could not find expected ':'" in problem and "simple key" in context:
         key = _of(lines, begun.line)

@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 
 from msgspec import Struct
 
+from neuraxis.formatting import counted
 from neuraxis.planning.plan import Plan, waits_for
 from neuraxis.specs import Json
 
@@ -110,7 +111,7 @@ def _padded(text: str, width: int) -> str:
 def as_text(steps: Sequence[Drawn]) -> str:
     """Return the plan as lines of text, column after column."""
     columns = max((step.column for step in steps), default=-1) + 1
-    lines = [f"a plan of {len(steps)} steps in {columns} columns"]
+    lines = [f"a plan of {counted(len(steps), 'step')} in {counted(columns, 'column')}"]
     width = max((sum(map(_cells, _cut(step.label, 40))) for step in steps), default=0)
     for column in range(columns):
         lines.append(f"column {column + 1}")

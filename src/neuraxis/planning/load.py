@@ -195,7 +195,7 @@ def _unreadable(text: str, error: ManifestError) -> ConfigError:
     }
     hint = ""
     if any(_BARE_BRACES.search(line) for line in near):
-        hint = '\na reference stands in quotes in YAML: text: "{{ results[0] }}"'
+        hint = '\nwrite a reference in quotes in YAML: text: "{{ results[0] }}"'
     return ConfigError(f"{error}{hint}")
 
 

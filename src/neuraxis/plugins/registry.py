@@ -96,6 +96,8 @@ class Plugin(Struct, frozen=True, kw_only=True):
     problems: tuple[ManifestProblem, ...] = ()
     close: Callable[[], Any] | None = None
     """Of the object that was made for it; called when the session is closed."""
+    questions: tuple[CommandSpec, ...] = ()
+    """What it may ask the user while a command runs; policy rules decide on it, too."""
 
 
 class Registry:
@@ -196,11 +198,11 @@ class Registry:
 
     @property
     def targets(self) -> dict[str, CommandSpec]:
-        """Each command of all plugins, by `plugin.command`."""
+        """Each command and question of all plugins, by `plugin.command`."""
         return {
-            f"{plugin.spec.name}.{name}": command.spec
+            f"{plugin.spec.name}.{spec.name}": spec
             for plugin in self._plugins.values()
-            for name, command in plugin.commands.items()
+            for spec in (*plugin.questions, *(c.spec for c in plugin.commands.values()))
         }
 
     @property

@@ -21,7 +21,7 @@ from neuraxis.formatting import preview
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, call_digest
 from neuraxis.policy.decision import Decision, Facts
-from neuraxis.policy.gate import Gate
+from neuraxis.policy.gate import Gate, NobodyToAsk
 from neuraxis.policy.later import Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.policy.provenance.tracker import Origins
@@ -68,7 +68,7 @@ async def ask_person(
     gate.emit(asked)
     if gate.settled is not None:
         await gate.settled()
-    by, wider = "user", ""
+    by, wider, why = "user", "", ""
     try:
         async with asyncio.timeout(gate.approvals.expires):
             allowed, wider = _read(await gate.approve(asked), asked)
@@ -79,10 +79,12 @@ async def ask_person(
         if task is None or task.cancelling():
             raise
         allowed, by = False, "nobody: the question was cancelled"
+    except NobodyToAsk as nobody:
+        allowed, by, why = False, f"nobody: {nobody}", f"{asked.reason}; "
     except Exception as raised:  # noqa: BLE001 - the program's own code asks
-        why = f"asking for it failed: {type(raised).__name__}: {raised}"
-        allowed, by = False, f"nobody: {why}"
-        _LOG.error("approve= raised for %s: that is a no", asked.id, exc_info=raised)
+        told = f"asking for it failed: {type(raised).__name__}: {raised}"
+        allowed, by = False, f"nobody: {told}"
+        _LOG.error("approve= raised for %s, so it is denied", asked.id, exc_info=raised)
     if allowed and now() != before:
         allowed, by = False, "nobody: the call had changed since it was asked about"
     if allowed and wider:
@@ -97,7 +99,7 @@ async def ask_person(
     if allowed:
         return ""
     gate.refusals.count += by == "user"
-    return call_errors.no_from(by)
+    return why + call_errors.no_from(by)
 
 
 def _read(said: object, asked: ApprovalAsked) -> tuple[bool, str]:
@@ -109,8 +111,8 @@ def _read(said: object, asked: ApprovalAsked) -> tuple[bool, str]:
     allowed = said is True or bool(wider)
     if not (allowed or said is None or said is False):
         _LOG.error(
-            "approve= returned %.60r for %s: that is a no; a yes is True, or one of "
-            "the texts in `offers`", said, asked.id,
+            "approve= returned %.60r for %s, so it is denied; to approve, return True "
+            "or one of the texts in `offers`", said, asked.id,
         )  # fmt: skip
     return allowed, wider
 

@@ -26,6 +26,10 @@ Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
 """Asks a person; awaited for their yes, or for one of the question's `offers`."""
 
 
+class NobodyToAsk(Exception):
+    """What `approve` raises where nobody can be asked; says why."""
+
+
 class Refusals(Struct, kw_only=True):
     """How often a person said no in one run."""
 

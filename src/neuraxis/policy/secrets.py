@@ -2,24 +2,23 @@
 
 A value comes from the environment variable `NEURAXIS_SECRET_NAME` or from the file
 `secrets/NAME` in the user's configuration folder, which nobody else may read. Results
-are scrubbed of every value that was passed to a command, in the forms in which
-programs write it.
+are scrubbed of every value that was passed to a command, as programs write it: both are
+compared as they are, and with their escapes read, several times over.
 """
 
 from __future__ import annotations
 
 import base64
-import html
-import json
 import math
 import os
 import re
 import stat
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from html.entities import html5
 from pathlib import Path as File
 from typing import Any, cast
-from urllib.parse import quote, quote_plus
 
 from msgspec import Struct, field
 
@@ -36,8 +35,18 @@ VARIABLE = "NEURAXIS_SECRET_"
 SHORTEST = 6
 """A shorter one could not be taken out of a text without spoiling it."""
 _MOST_DIGITS = 300
-_DOUBLE = ("&quot;", "&#34;", "&#x22;")
-_PERCENT = re.compile(r"%[0-9A-F]{2}")
+_MOST_LAYERS = 4
+"""How many times over escapes are read, as of JSON in HTML in JSON."""
+_ESCAPE = re.compile(
+    r"\\+(?:u(?P<json>[0-9A-Fa-f]{4})|u\{(?P<js>[0-9A-Fa-f]{1,6})\}"
+    r"|U(?P<python>[0-9A-Fa-f]{8})|x(?P<byte>[0-9A-Fa-f]{2})|(?P<letter>[bfnrt]))?"
+    r"|&(?:#[xX]0*(?P<html>[0-9A-Fa-f]{1,6});?|#0*(?P<decimal>[0-9]{1,7});?"
+    r"|(?P<name>[A-Za-z][A-Za-z0-9]{1,31};))"
+    r"|%(?P<url>[0-9A-Fa-f]{2})"
+    r"|[\r\n]\s*"
+)
+"""What programs write for a character, and the line breaks that they put in."""
+_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _NAME = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 
 
@@ -176,10 +185,91 @@ class Secrets(Struct):
         return value
 
     def _text(self, text: str) -> str:
-        for form, name in self._forms.items():
-            if form in text:
-                text = text.replace(form, name)
-        return text
+        found = sorted(
+            (start, end, name)
+            for layer in _layers(text)
+            for form, name in self._forms.items()
+            for start, end in layer.places(form)
+        )
+        pieces: list[str] = []
+        done = 0
+        for start, end, name in found:
+            if start >= done:
+                pieces += text[done:start], name
+            done = max(done, end)
+        return "".join([*pieces, text[done:]])
+
+
+class _Layer(Struct, frozen=True, kw_only=True):
+    """A text with escapes read, and where its parts come from."""
+
+    text: str
+    starts: list[int]
+    """Where parts begin: in turn what stands as it was, and what was an escape."""
+    origins: list[int]
+    """Where the same parts begin in the text that was read."""
+    below: _Layer | None = None
+    """The text that was read; None: this is the original."""
+
+    def places(self, form: str) -> Iterator[tuple[int, int]]:
+        """Yield where a form stands, as places in the original."""
+        start = self.text.find(form)
+        while start >= 0:
+            end = start + len(form)
+            yield self._origin(start)[0], self._origin(end - 1)[1]
+            start = self.text.find(form, end)
+
+    def _origin(self, at: int) -> tuple[int, int]:
+        """Return where one character begins and ends in the original."""
+        if self.below is None:
+            return at, at + 1
+        part = bisect_right(self.starts, at) - 1
+        start = self.origins[part]
+        if part % 2:
+            end = self.origins[part + 1] - 1
+        else:
+            start = end = start + at - self.starts[part]
+        return self.below._origin(start)[0], self.below._origin(end)[1]
+
+
+def _layers(text: str) -> Iterator[_Layer]:
+    """Yield a text as it is, then with its escapes read, repeatedly."""
+    layer = _Layer(text=text, starts=[], origins=[])
+    yield layer
+    for _ in range(_MOST_LAYERS):
+        below, layer = layer, _read(layer)
+        if layer.text == below.text:
+            return
+        yield layer
+
+
+def _read(below: _Layer) -> _Layer:
+    pieces: list[str] = []
+    starts, origins, length = [0], [0], 0
+    for found in _ESCAPE.finditer(below.text):
+        pieces += below.text[origins[-1] : found.start()], _meant(found)
+        length += len(pieces[-2])
+        starts += length, length + len(pieces[-1])
+        origins += found.span()
+        length += len(pieces[-1])
+    pieces.append(below.text[origins[-1] :])
+    # a form of a web page writes a space so
+    text = "".join(pieces).replace("+", " ")
+    return _Layer(text=text, starts=starts, origins=origins, below=below)
+
+
+def _meant(found: re.Match[str]) -> str:
+    """Return the character that an escape stands for, if any."""
+    kind = found.lastgroup
+    if kind is None:
+        return ""
+    said = found[kind]
+    if kind == "name":
+        return html5.get(said, found[0])
+    if kind == "letter":
+        return _LETTERS[said]
+    number = int(said, 10 if kind == "decimal" else 16)
+    return chr(number) if number < 0x110000 else found[0]
 
 
 def _as_number(value: str) -> float | None:
@@ -193,40 +283,12 @@ def _as_number(value: str) -> float | None:
     return None
 
 
-def _lower_percent(text: str) -> str:
-    """Return the text with its percent escapes in lower case."""
-    return _PERCENT.sub(lambda found: found[0].lower(), text)
-
-
-def _in_html(value: str) -> set[str]:
-    """Return the spellings of a value in HTML and XML."""
-    quoted = html.escape(value)
-    single = [quoted.replace("&#x27;", name) for name in ("&#x27;", "&#39;", "&apos;")]
-    double = [text.replace("&quot;", name) for text in single for name in _DOUBLE]
-    found = {*double, html.escape(value, quote=False)}
-    for shape in ("&#{};", "&#x{:x};", "&#x{:X};"):
-        found |= {_by_number(text, shape) for text in tuple(found)}
-        found.add("".join(shape.format(ord(sign)) for sign in value))
-    return found
-
-
-def _by_number(text: str, shape: str) -> str:
-    """Return the text with its letters beyond ASCII as numbers."""
-    return "".join(sign if sign.isascii() else shape.format(ord(sign)) for sign in text)
-
-
-def _forms(value: str) -> list[str]:
-    """The value as programs write it, the longest first."""
+def _forms(value: str) -> set[str]:
+    """Return a value as programs write it, apart from escapes."""
     raw = value.encode()
-    found = {value, quote(value, safe=""), quote(value), quote_plus(value)}
-    found |= {_lower_percent(form) for form in tuple(found)}
-    found |= _in_html(value)
-    found |= {repr(value)[1:-1], raw.hex(), raw.hex().upper(), value[::-1]}
-    found |= {json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False)}
-    # PHP and some others write a slash so
-    found |= {form.replace("/", "\\/") for form in tuple(found)}
-    found.add(re.sub(r"[\"\\]", lambda found: "\\" + found[0], value))
-    found.add(raw.decode("latin-1"))  # as it stands in bytes
+    units = memoryview(value.encode("utf-16-le")).cast("H")
+    found = {value, raw.decode("latin-1"), "".join(map(chr, units))}
+    found |= {value[::-1], raw.hex(), raw.hex().upper()}
     for shift in range(3):
         # inside a longer text: what the bytes before and behind do not change
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -234,4 +296,5 @@ def _forms(value: str) -> list[str]:
             start = (0, 2, 3)[shift]
             end = len(whole) - (0 if (shift + len(raw)) % 3 == 0 else 1)
             found.add(whole[start:end])
-    return sorted((form for form in found if len(form) >= SHORTEST), key=len)[::-1]
+    texts = {layer.text for form in found for layer in _layers(form)}
+    return {text for text in texts if len(text) >= SHORTEST}

@@ -63,7 +63,7 @@ def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
     if not origins.read:
         mixed = next(filter(_is_mixed, traced), None)
         mixed = mixed or _carrier(traced, arguments, facts)
-        return mixed and _out(target, mixed.path, sent, mixed.label)
+        return mixed and _out(target, mixed.path, sent, mixed.label, facts)
     if not facts.may_tell and not is_private(label):
         return None
     said = "\n".join(origins.request)
@@ -72,7 +72,7 @@ def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
     for path, value in sent or nothing:
         place = place_of(value, said)
         if place <= last:
-            return _out(target, path, sent, origins.read | label)
+            return _out(target, path, sent, origins.read | label, facts)
         last = place
     return None
 
@@ -132,7 +132,11 @@ def _carrier(traced: Sequence[Traced], arguments: Json, facts: Facts) -> Traced 
 
 
 def _out(
-    target: str, path: Path, sent: Sequence[tuple[Path, Json]], label: Label
+    target: str,
+    path: Path,
+    sent: Sequence[tuple[Path, Json]],
+    label: Label,
+    facts: Facts,
 ) -> Decision:
     hosts = {host_of(value) for _, value in sent}  # a yes for a host is one for all
     host = hosts.pop() if len(hosts) == 1 else ""
@@ -141,7 +145,9 @@ def _out(
     return Decision(
         verdict="ask",
         reason=call_errors.asks_out(path, describe(label), private_in(label), host),
-        way_out=call_errors.out_way_out(target),
+        way_out=call_errors.out_way_out(target)
+        if facts.origins.request
+        else call_errors.yes_way_out(target),
         offers=(*offers, call_errors.offer_command(target)),
     )
 
@@ -254,6 +260,8 @@ def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
     return Decision(
         verdict="ask",
         reason=reason,
-        way_out=call_errors.deed_way_out(target, {use for _, use in marks.files}),
+        way_out=call_errors.deed_way_out(target, {use for _, use in marks.files})
+        if facts.origins.request
+        else call_errors.yes_way_out(target),
         offers=tuple(offers),
     )

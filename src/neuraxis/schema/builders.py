@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from enum import Enum
-from typing import cast
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -137,6 +137,21 @@ def kinds_of(schema: Mapping[str, Json]) -> list[str]:
     if isinstance(kinds, str):
         return [kinds]
     return cast("list[str]", kinds) if isinstance(kinds, list) else []
+
+
+def json_names(cls: type[Any]) -> dict[str, str]:
+    """Return the names in JSON of a Struct's fields; empty otherwise."""
+    if not issubclass(cls, Struct):
+        return {}
+    return dict(zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True))
+
+
+def tag_of(cls: type[Any]) -> dict[str, Json]:
+    """Return a Struct's tag by its key in JSON; empty without."""
+    if not issubclass(cls, Struct) or cls.__struct_config__.tag is None:
+        return {}
+    config = cls.__struct_config__
+    return {str(config.tag_field): config.tag}
 
 
 def uses_names(members: type[Enum]) -> bool:

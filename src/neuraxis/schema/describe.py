@@ -38,6 +38,9 @@ FORMATS = {
 }
 """String formats for which the notation has a type name."""
 
+SECONDS = "seconds"
+"""Format of a number that is a time, which a description alone may leave out."""
+
 LIMITS = (
     "pattern",
     "minimum",
@@ -54,7 +57,10 @@ LIMITS = (
 """JSON Schema keywords that a node of the notation may have (ours)."""
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_LONG = {"int": "integer", "float": "number", "bool": "boolean", "List": "list"}
+_LONG = {
+    "int": "integer", "float": "number", "bool": "boolean", "List": "list",
+    SECONDS: "number of seconds",
+}  # fmt: skip
 
 
 class Form(Struct, frozen=True, kw_only=True):
@@ -188,6 +194,8 @@ def _one(kind: str, node: Mapping[str, Json], form: Form, depth: int) -> str:
         return _list(node, form, depth)
     if kind == "object":
         return _object(node, form, depth)
+    if kind == "number" and node.get("format") == SECONDS and not form.exact:
+        return SECONDS
     return SIMPLE.get(kind, kind)
 
 

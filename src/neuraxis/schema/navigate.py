@@ -258,6 +258,10 @@ def is_json(value: Any, depth: int = 0) -> bool:
     return False
 
 
+NO_JSON = "a JSON value"
+"""What `not_json` expects in place of an object of Python."""
+
+
 def not_json(value: Any) -> list[tuple[Path, str, Any]]:
     """Return every place that is no JSON: path, reason and value."""
     found: list[tuple[Path, str, Any]] = []
@@ -285,7 +289,7 @@ def not_json(value: Any) -> list[tuple[Path, str, Any]]:
                 else:
                     found.append(((*path, str(key)), "a key that is text", key))
         else:
-            found.append((path, "a JSON value", here))
+            found.append((path, NO_JSON, here))
     return found
 
 

@@ -18,6 +18,7 @@ from neuraxis.schema.describe import type_text
 from neuraxis.schema.explain import explain
 from neuraxis.schema.formats import FORMATS
 from neuraxis.schema.navigate import (
+    NO_JSON,
     Node,
     all_kinds,
     arms,
@@ -112,6 +113,9 @@ class Schema:
             if not any(_under(path, hole) for hole in holes):
                 got = quote(what) if isinstance(what, str) else type_name(what)
                 got = repr(what) if isinstance(what, float) else got
+                node = self._node(path)
+                if expected == NO_JSON and node:  # which one is of more help
+                    expected += f" ({type_text(dict(node))})"
                 found.append(
                     Problem(path=path, expected=expected, got=got, keyword="json")
                 )

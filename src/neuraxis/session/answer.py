@@ -84,7 +84,7 @@ class StoredAsset(Struct, frozen=True, kw_only=True):
         return value
 
 
-class Answer(Struct, Generic[Out], frozen=True, kw_only=True):
+class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults=True):
     """Outcome of one run of a session."""
 
     text: str

@@ -24,7 +24,7 @@ from neuraxis.session.session import Session
 T = TypeVar("T")
 
 
-class Done(Struct, Generic[T], frozen=True, kw_only=True):
+class Done(Struct, Generic[T], frozen=True, kw_only=True, repr_omit_defaults=True):
     """One ended row of a batch."""
 
     row: T
@@ -71,20 +71,20 @@ async def run_many(
     if not isinstance(cast("Any", at_once), int) or at_once < 1:
         refuse("at_once", "a whole number, 1 or above", at_once)
     total = len(rows) if isinstance(rows, Sized) else None
-    left, models, count = iter(rows), Counter[int](), 0
+    left, models, count = enumerate(rows, 1), Counter[int](), 0
     running: set[asyncio.Task[Done[T]]] = set()
     broken: Exception | None = None
     try:
         while True:
             while broken is None and len(running) < at_once:
                 try:
-                    row = next(left, _NO_MORE)
+                    taken = next(left, None)
                 except Exception as raised:  # noqa: BLE001 - raised below
                     broken = raised  # once the rows that it gave have ended
                     break
-                if row is _NO_MORE:
+                if taken is None:
                     break
-                work = _one(make, row, request, deps, models)
+                work = _one(make, *taken, request, deps, models)
                 running.add(asyncio.create_task(work))
             if not running:
                 break
@@ -102,11 +102,9 @@ async def run_many(
         raise broken
 
 
-_NO_MORE: Any = object()
-
-
 async def _one(
     make: Callable[[T], Session],
+    number: int,
     row: T,
     request: Callable[[T], str] | None,
     deps: Callable[[T], Any] | None,
@@ -133,7 +131,9 @@ async def _one(
                     await session.model.close()
             return Done(row=row, session=own, answer=answer, earlier=earlier)
     except Exception as error:  # noqa: BLE001 - it is told with the row
-        told = f"run_many: row {row!r:.60}: {_told(error)}"
+        # an object's own text may be Python's: `<Row object at 0x7f…>`
+        name = f"{row!r:.60}" if isinstance(row, str | int) else f"number {number}"
+        told = f"run_many: row {name}: {_told(error)}"
         if answer is None:
             failure = error if isinstance(error, ModelError) else None
             answer = Answer(text="", outcome="failed", error=told, failure=failure)

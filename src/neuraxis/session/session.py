@@ -308,7 +308,7 @@ class Session(Generic[Out]):
     ) -> Answer[Out]:
         """Do the same as `resume`, from synchronous code."""
         drive = partial(self.drive, deps=deps, is_resumed=True)
-        return self._loop.run(run_alone(drive, "", watch, self._turn, self.model))
+        return self._loop.run(run_alone(drive, "resume", watch, self._turn, self.model))
 
     def run_sync(
         self,

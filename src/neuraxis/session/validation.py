@@ -46,11 +46,6 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "options": ((Options, type(None)), "a neuraxis.Options"),
 }
 _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
-    "model": (
-        (str, list, tuple),
-        "stream",
-        "a model's name, such as 'local:', a Model, or a list of these",
-    ),
     "instructions": (
         (str, type(None)),
         "__call__",
@@ -65,6 +60,8 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     ),
 }
 """Accepted types, and the method that any other object must have."""
+_MODEL = "a model's name, such as 'local:', a Model, or a list of these"
+_PARTS = ("name", "stream", "close")
 _ELSEWHERE: Mapping[str, str] = {
     "tools": "plugins",
     "toolsets": "plugins",
@@ -104,6 +101,7 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
             and (name in ("approve", "instructions") or not isinstance(value, type))
         ):
             refuse(name, phrase, value)
+    _check_model(given.get("model", ""))
     _check_approve(given.get("approve"))
     _check_options(given.get("options"))
     _check_policy(given.get("policy"))
@@ -141,6 +139,24 @@ def _no_argument(name: str, known: Iterable[str]) -> str:
     elif name in Options.__struct_fields__:
         close = (f"options=Options({name}=...)",)
     return no_argument(name, known, close)
+
+
+def _check_model(model: Any) -> None:
+    """Refuse what cannot be asked, also within a list."""
+    if isinstance(model, list | tuple):
+        for one in cast("Sequence[Any]", model):
+            _check_model(one)
+        return
+    lacking = [part for part in _PARTS if not hasattr(model, part)]
+    if isinstance(model, str) or not (lacking or isinstance(model, type)):
+        return
+    hint = (
+        f"; write {model.__name__}(...)"
+        if isinstance(model, type)
+        else f", which has no {', '.join(lacking)}; docs/models.md shows a model "
+        "of your own"
+    )
+    raise ConfigError(f"model: expected {_MODEL}, got {describe_given(model)}{hint}")
 
 
 def _check_approve(approve: Any) -> None:
@@ -293,13 +309,18 @@ def _check_journal_named(session: str, journal: Any, options: Any) -> None:
 def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
     """Check that a request is a text, and `watch` a function.
 
-    `attach` is a list, and not one thing.
+    The text has words; `attach` is a list, and not one thing.
 
     Raises:
-        ConfigError: one has a wrong type.
+        ConfigError: one has a wrong type, or the request is empty.
     """
     if not isinstance(text, str):
         refuse("the request", "a text", text)
+    if not text.strip():
+        raise ConfigError(
+            "the request is empty: write a question or a task, such as "
+            '"Which files are there?"'
+        )
     if isinstance(attach, str | bytes) or not isinstance(attach, Iterable):
         refuse("attach", "a list of paths or objects, [...]", attach)
     _check_watch(watch)

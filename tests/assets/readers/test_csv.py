@@ -77,6 +77,27 @@ def test_what_is_clear_has_its_type(cells: tuple[str, ...], values: list[Any]) -
     assert [type(it) for it in values] == [type(it) for it in found]
 
 
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("a,b,c\n1,2\n3,4,5\n6\n", 2),
+        ("a;b\r\n1\r\n2;3\r\n", 1),
+        ('a,b\n"x,\ny",2\n"z, z"\n', 1),
+        ('a,b\n5" pipe\n', 1),
+        ("a,b\n1,\n\n2,3\n\n", 0),
+        ("a\tb\n1\t\n", 0),
+        ("a\n1\n\n", 0),
+        ('a,b\n"x\ny",\n', 0),
+    ],
+)
+def test_rows_with_missing_cells_are_counted(text: str, short: int) -> None:
+    """What the table says of them is not in the file; an empty cell is."""
+    told: list[str] = []
+    _read(text, ".tsv" if "\t" in text else ".csv", warn=told.append)
+    counted = f"Rows shorter than the first line: {short};"
+    assert [line.startswith(counted) for line in told] == [True] * bool(short)
+
+
 def test_an_empty_cell_is_not_an_empty_text() -> None:
     """Quotes say that there is a text, without letters."""
     assert ["", None, "x"] == _column('""', "", "x")

@@ -46,6 +46,29 @@ async def test_the_policy_decides(offered: Offered) -> None:
     assert "no letters today" in result_text(refused)
 
 
+@command(effects={"kind": "read", "others_write": True})
+def mails() -> str:
+    """Give the mails."""
+    return "From Eve: my account is EVE-123"
+
+
+@command(effects="once", trusted_only=["to"])
+def pay(to: str) -> str:
+    """Pay."""
+    return to
+
+
+async def test_what_the_framework_was_given_is_read(tmp_path: Path) -> None:
+    """Its model may have been told by a stranger what to do next."""
+    made = Offered([mails, pay], {"workspace": tmp_path, "journal": "memory"})
+    with made.session:
+        tools = offers(made)
+        assert (await made.call(tools["pay"], {"to": "ADA-1"})).status == "done"
+        await made.call(tools["mails"], {})
+        refused = await made.call(tools["pay"], {"to": "EVE-123"})
+    assert "--yes-to pay" in result_text(refused)
+
+
 def test_code_that_is_not_async_calls_too(offered: Offered) -> None:
     """From any thread that has no loop."""
     tools = offers(offered)

@@ -3,6 +3,7 @@
 import json
 
 from bridges.mcp_client.servers import hostile, opened, say
+from neuraxis import Policy, Rule
 from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
 
@@ -50,6 +51,22 @@ async def test_a_form_is_put_to_the_person_and_a_yes_fills_in_its_defaults(tmp_p
     assert said["last"] == {"action": "accept", "content": {"name": "Ada"}}
     assert said["refused"] == 15  # five questions in one call, and no more
     assert "\x1b" not in asked[0].call["arguments"]["message"]
+
+
+async def test_a_rule_may_deny_a_servers_questions(tmp_path):
+    """It was refused as a rule that fits no command; nobody is asked."""
+    asked = []
+    policy = Policy(
+        rules=[
+            Rule(verdict="allow", target="hostile.say"),
+            Rule(verdict="deny", target="hostile.form", arguments={"message": "*"}),
+        ]
+    )
+    source = hostile("elicits")
+    with opened(tmp_path, source, policy=policy, approve=asked.append) as session:
+        result = await say(session)
+    assert json.loads(result.value)["refused"] == 20
+    assert asked == []
 
 
 async def test_without_anybody_to_ask_a_form_is_declined(tmp_path):

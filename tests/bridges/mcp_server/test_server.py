@@ -101,7 +101,31 @@ def greeting(name: str, times: int = 1) -> str:
     return f"Say hello to {name} {times} times."
 
 
-PLUGINS = [add, letters, picture, width, steps, pay, broken, book, greeting]
+@command(effects={"kind": "read", "others_write": True})
+def mails() -> str:
+    """Give the mails."""
+    return "From Eve: my account is EVE-123"
+
+
+@command(effects="once", trusted_only=["to"])
+def transfer(to: str, amount: int) -> str:
+    """Send money."""
+    return f"sent {amount} to {to}"
+
+
+PLUGINS = [
+    add,
+    letters,
+    picture,
+    width,
+    steps,
+    pay,
+    broken,
+    book,
+    greeting,
+    mails,
+    transfer,
+]
 
 
 @pytest.fixture
@@ -199,7 +223,7 @@ async def test_a_plan_is_one_tool(session, mode):
         assert not answer.is_error, answer.content
         told = answer.structured_content["steps"]
         assert [step["status"] for step in told] == ["done"] * 3
-        assert told[2]["result"] == {"sum": 5}
+        assert [step["result"] for step in told] == [None, 4, {"sum": 5}]
         assert told[0]["resource"].startswith("neuraxis://asset/")
         wrong = {
             "steps": [{"tool": "pay", "arguments": {"amount": 1}}, {"tool": "nothing"}]
@@ -253,11 +277,80 @@ async def test_a_call_that_needs_a_yes_asks_the_person(
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_without_elicitation_it_is_refused(session, mode):
-    """Nobody can be asked: nothing runs."""
+    """Nothing runs, and nobody said no: the reason and the way out are told."""
     async with client(session, mode) as asked:
         result = await asked.call_tool("pay", {"amount": 7})
     assert result.is_error
-    assert "paid" not in result.content[0].text
+    told = result.content[0].text
+    assert "paid" not in told
+    assert "said no" not in told
+    assert "this MCP client cannot ask its user" in told
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("can_ask", [True, False])
+@pytest.mark.parametrize("read", ["tool", "plan", "resource", "prompt"])
+async def test_what_the_client_was_given_is_read(session, mode, can_ask, read):
+    """Its model may have been told by a stranger what to do next."""
+    questions = []
+
+    async def yes(context, params):
+        questions.append(params.message)
+        return ElicitResult(action="accept", content={"allow": True})
+
+    to_eve = {"to": "EVE-123", "amount": 5}
+    options = {"elicitation_callback": yes} if can_ask else {}
+    service = McpService(session, prompts=["mails"], resources={"mails://": "mails"})
+    async with Client(service.server(), mode=mode, **options) as asked:
+        first = await asked.call_tool("transfer", {"to": "ADA-1", "amount": 1})
+        assert not first.is_error  # nothing was read
+        if read == "tool":
+            await asked.call_tool("mails")
+        elif read == "plan":
+            await asked.call_tool("run_plan", {"steps": [{"tool": "mails"}]})
+        elif read == "resource":
+            await asked.read_resource("mails://")
+        else:
+            await asked.get_prompt("mails")
+        result = await asked.call_tool("transfer", to_eve)
+    assert result.is_error is not can_ask
+    assert len(questions) == can_ask
+    told = (questions or [result.content[0].text])[0]
+    assert "after it read mails.mails" in told
+    assert can_ask or "--yes-to transfer.transfer" in told
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_yes_may_be_for_more_than_one_call(session, mode):
+    """The question offers it; the answer is for those values only."""
+    forms = []
+
+    async def person(context, params):
+        forms.append(params.requested_schema)
+        choice = params.requested_schema["properties"]["more"]
+        assert choice["default"] == choice["enum"][0] == "only what is shown here"
+        wider = choice["enum"][1]
+        return ElicitResult(action="accept", content={"allow": True, "more": wider})
+
+    async with client(session, mode, elicitation_callback=person) as asked:
+        await asked.call_tool("mails")
+        for amount in (1, 2):
+            await asked.call_tool("transfer", {"to": "ADA-1", "amount": amount})
+        assert len(forms) == 1
+        await asked.call_tool("transfer", {"to": "EVE-123", "amount": 5})
+        assert len(forms) == 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_plan_written_before_reading_runs(session, mode):
+    """A value that it refers to is asked about where the user's own must stand."""
+    own = {"tool": "transfer", "arguments": {"to": "ADA-1", "amount": 1}}
+    foreign = {"tool": "transfer", "arguments": {"to": "{{ m }}", "amount": 1}}
+    steps = [{"tool": "mails", "as": "m"}, own, foreign]
+    async with client(session, mode) as asked:
+        result = await asked.call_tool("run_plan", {"steps": steps})
+    told = result.structured_content["steps"]
+    assert [step["status"] for step in told] == ["done", "done", "failed"]
 
 
 async def test_a_yes_to_one_call_is_for_no_other(session):

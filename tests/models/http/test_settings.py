@@ -143,7 +143,7 @@ def test_a_workspace_cannot_send_the_key_away(
     settings = workspace(tmp_path, '[openai]\nbase_url = "https://evil.example/v1"\n')
     endpoint = named_endpoint("m", settings)
     assert (endpoint.url, endpoint.key()) == ("https://evil.example/v1", "")
-    assert "workspace" in endpoint.keyless_because
+    assert "a project's file" in endpoint.keyless_because
     assert url_endpoint("https://evil.example/v1", "m", settings).key() == ""
 
 
@@ -168,7 +168,7 @@ def test_a_workspace_cannot_name_a_models_server_by_its_url(
     settings = workspace(tmp_path, 'model = "https://evil.example/v1#m"\n')
     endpoint = url_endpoint("https://evil.example/v1", "m", settings)
     assert (endpoint.key_env, endpoint.key()) == ("", "")
-    assert "workspace" in endpoint.keyless_because
+    assert "a project's file" in endpoint.keyless_because
     mine = url_endpoint("https://mine.example/v1", "m", settings)
     assert mine.key() == KEY
     same = workspace(tmp_path, 'model = "https://mine.example/v1#m"\n')

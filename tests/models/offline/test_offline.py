@@ -167,7 +167,7 @@ def test_talk_is_declined_with_what_can_be_done(tmp_path: Path, request_: str) -
     with session(tmp_path, FOUR) as talk:
         answer = talk.run_sync(request_)
     assert (answer.outcome, answer.calls) == ("declined", ())
-    assert "offline planner" in answer.text
+    assert "choose a language model" in answer.text
     assert "What I can do, for example:" in answer.text
     assert answer.text.count("\n- ") == 3
     assert "Fetch www.python.org" in answer.text
@@ -296,3 +296,15 @@ def test_no_call_is_looked_for_when_a_cut_off_run_goes_on(tmp_path: Path) -> Non
         answer = asyncio.run(go_on(talk))
     assert (answer.outcome, wiped) == ("answered", [])
     assert _WIPE in answer.text
+
+
+@pytest.mark.parametrize(
+    "request_", ["What is in the attached file?", "What is in a1?"]
+)
+def test_the_only_attachment_needs_no_id(tmp_path: Path, request_: str) -> None:
+    """The path of an attachment is not that of a result, which the examples have."""
+    with session(tmp_path, ["neuraxis:assets"]) as talk:
+        answer = talk.run_sync(request_, attach=[{"price": 3}])
+    (call,) = answer.calls
+    assert call.call.arguments == {"asset": "asset://a1/content"}
+    assert call.status == "done"

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from neuraxis import Session, command
-from neuraxis.models.offline import say
+from neuraxis.models.offline import english, say
 from neuraxis.models.offline.catalogue import Catalogue, build
 from neuraxis.models.offline.planner import plan
+from neuraxis.specs import CommandSpec, Effects, PluginSpec
 
 
 @command(effects="once")
@@ -225,7 +226,7 @@ def test_a_decline_shows_the_nearest_commands(known: Catalogue) -> None:
     """By an example where there is one, else by their parameters."""
     nearest = "- rent_bike: Rent the bike Comet for 3 days"
     lines = declined("Is there a bike for rent?", known)
-    assert lines[1:-1] == ["Nearest:", nearest]
+    assert lines[1:-2] == ["Nearest:", nearest]
     lines = declined("search my mailbox for invoices", known)
     assert lines[1:3] == ["Nearest:", "- search_mail(text, sender)"]
 
@@ -235,9 +236,46 @@ def test_a_decline_shows_what_can_be_done_where_nothing_is_near(
 ) -> None:
     """Three commands, those with examples first."""
     lines = declined("Sing!", known)
-    assert lines[1:-1] == [
+    assert lines[1:-2] == [
         "What I can do, for example:",
         "- rent_bike: Rent the bike Comet for 3 days",
         "- send_mail(to, body, subject, cc)",
         "- search_mail(text, sender)",
     ]
+
+
+def test_the_name_of_a_plugin_is_no_sign_of_one_of_its_commands() -> None:
+    """An MCP server called Weather: a prompt was filled in with a city."""
+    text: Any = {"type": "object", "properties": {"name": {"type": "string"}}}
+    prompts = [
+        ("get_prompt", "Fill in one prepared prompt of the server.", ["name"]),
+        ("list_prompts", "List the prepared prompts of the server.", []),
+    ]
+    commands = [
+        CommandSpec(
+            name=name,
+            description=told,
+            parameters={**text, "required": required} if required else {},
+            effects=Effects(kind="read"),
+            tool_name=f"weather.{name}",
+        )
+        for name, told, required in prompts
+    ]
+    plugin = PluginSpec(name="weather", title="Weather", commands=tuple(commands))
+    known = build((plugin,), {})
+    assert plan("What is the weather in Lyon today?", known).steps == ()
+    (step,) = plan("Get the prompt 'hello'", known).steps
+    assert step.arguments == {"name": "hello"}
+
+
+def test_an_article_asks_for_no_command(known: Catalogue) -> None:
+    """An example that begins with one made every "the" nearly a request for it."""
+    assert not english.CLOSED & {head for tool in known.tools for head in tool.heads}
+
+
+def test_a_decline_is_one_answer_in_plain_words(known: Catalogue) -> None:
+    """Its last sentence is no part of the list; several parameters are missing."""
+    lines = declined("Rent it", known)
+    assert "looks like rent_bike, but `bike` and `days` are missing" in lines[0]
+    assert lines[-2] == ""
+    assert "offline planner" not in "".join(lines)

@@ -29,6 +29,7 @@ from typing import (
 import pytest
 
 from neuraxis import Session
+from neuraxis.dialects.native.tool_schema import for_server
 from neuraxis.errors import CommandError, ConfigError, ManifestError
 from neuraxis.plugins import Command, Context, command, plugin_from
 from neuraxis.schema import Schema
@@ -583,6 +584,28 @@ def test_arguments_are_converted(hint: Any, given: Any, expected: Any) -> None:
     assert type(found) is type(expected)
 
 
+@pytest.mark.parametrize("given", ["5 minutes", "PT5M", datetime.timedelta(1)])
+def test_a_duration_is_told_in_seconds(given: Any) -> None:
+    """In the prompt, in errors and to servers, whatever the author says of it."""
+
+    @command(effects="none")
+    def wait(how_long: datetime.timedelta) -> datetime.timedelta:
+        """Wait.
+
+        Args:
+            how_long: the time.
+        """
+        return how_long
+
+    (problem,) = only(wait).parameters.problems({"how_long": given})
+    assert "number of seconds" in problem.expected
+    told = prompt_of(wait)
+    assert "- `how_long` (number of seconds): the time." in told
+    assert "Returns: number of seconds" in told
+    shown = for_server(only(wait).spec.parameters)["properties"]["how_long"]
+    assert shown == {"type": "number", "description": "the time (in seconds)"}
+
+
 def test_a_typed_dict_is_converted_inside() -> None:
     """Its fields are, where they need it."""
     found = converted(Movie, {"title": "t", "when": "2026-01-02"})
@@ -737,7 +760,7 @@ def test_modules_and_lists() -> None:
     listed = plugin_from([one, two], name="both")
     assert (listed.spec.name, list(listed.commands)) == ("both", ["one", "two"])
     assert plugin_from([one]).spec.name == "test_command"
-    with pytest.raises(ManifestError, match="'one' stands twice"):
+    with pytest.raises(ManifestError, match="'one' is declared twice"):
         plugin_from([one, one])
 
 
@@ -794,8 +817,14 @@ def test_what_is_no_plugin_says_what_it_is() -> None:
     ("given", "words"),
     [
         ({"effect": "read"}, "there is no option 'effect'. Did you mean effects"),
-        ({"time_limit": "5"}, "time_limit: expected seconds above 0, got .5"),
-        ({"time_limit": -1}, "time_limit: expected seconds above 0, got -1"),
+        (
+            {"time_limit": "5"},
+            "time_limit: expected a finite number of seconds above 0, got .5",
+        ),
+        (
+            {"time_limit": -1},
+            "time_limit: expected a finite number of seconds above 0, got -1",
+        ),
         ({"concurrency": 0}, "concurrency: expected a whole number above 0, got 0"),
         ({"concurrency": "2"}, "concurrency: expected a whole number above 0"),
         ({"tool_name": 3}, "tool_name: expected a name on one line, got 3"),

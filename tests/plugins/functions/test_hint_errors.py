@@ -64,7 +64,10 @@ NOTHING = [
         "dict[str, int, float] has 3 types; write dict[str, int |",
     ),
     (_mapping[str], "Mapping[str] has 1 type; write Mapping[str, Any]"),
-    (_tuple[..., int], "tuple[..., int] has 2 types; ... stands only last of two"),
+    (
+        _tuple[..., int],
+        "tuple[..., int] has 2 types; ... is allowed only as the second of two",
+    ),
     (5, "got the value 5; write its type, int; a default stands behind it: NAME: int"),
     (True, "got the value True; write its type, bool"),
     (..., "got ...; write Any"),

@@ -28,6 +28,7 @@ Number = NewType("Number", int)
 DAY = datetime.date(2026, 1, 31)
 OWN = uuid.UUID(int=5)
 
+SECONDS = "number of seconds"
 KEYS: list[tuple[Any, str, Any, str, str]] = [
     (int, "-1", -1, "x", "integer"),
     (Number, "1", 1, "1.5", "integer"),
@@ -38,7 +39,7 @@ KEYS: list[tuple[Any, str, Any, str, str]] = [
     (Literal[1, 2], "1", 1, "3", 'one of "1", "2"'),
     (Literal[Color.RED], "red", Color.RED, "blue", '"red"'),
     (datetime.date, "2026-01-31", DAY, "soon", "date"),
-    (datetime.timedelta, "5", datetime.timedelta(seconds=5), "long", "number"),
+    (datetime.timedelta, "5", datetime.timedelta(seconds=5), "long", SECONDS),
     (uuid.UUID, str(OWN), OWN, "mine", "uuid"),
 ]
 

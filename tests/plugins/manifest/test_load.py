@@ -254,8 +254,8 @@ def test_A15_an_empty_member_of_a_text_enum_is_the_empty_text() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("time_limit: " + "9" * 400, "time_limit: expected seconds above 0"),
-        ("time_limit: 1.0e+999", "time_limit: expected seconds above 0"),
+        ("time_limit: " + "9" * 400, "time_limit: expected a finite number of seconds"),
+        ("time_limit: 1.0e+999", "time_limit: expected a finite number of seconds"),
         ("time_limit: 0x" + "f" * 4000, "expected a value of the tag"),
         ("example_output: 0x" + "f" * 4000, "expected a value of the tag"),
     ],
@@ -303,11 +303,11 @@ def test_A15_text_values_of_text_parameters() -> None:
 
 
 def test_A14_B19_command_names_are_unique() -> None:
-    """A command that stands twice is an error at the second."""
+    """A command that appears twice is an error at the second."""
     text = V2 + "  - {command_name: now, description: d}\n"
     found = errors(text)
     assert [(item.line, item.message) for item in found] == [
-        (13, "the command 'now' stands twice")
+        (13, "the command 'now' is declared twice")
     ]
 
 
@@ -837,7 +837,7 @@ def test_duplicate_keys_have_both_lines() -> None:
     """The second stands in the problem's place, the first in its words."""
     found = errors(V2 + "name: again\n")
     assert [(item.line, item.message) for item in found] == [
-        (13, "the key 'name' stands twice, first in line 1")
+        (13, "the key 'name' appears twice, first on line 1")
     ]
 
 
@@ -900,7 +900,7 @@ def test_deep_nesting_does_not_crash() -> None:
         ("- a", "expected a mapping"),
         ("a: [", "not valid YAML"),
         ("a: b: c", "not valid YAML"),
-        ("a:\n\tb: c", "a tab stands before the text; indent with spaces"),
+        ("a:\n\tb: c", "the line is indented with a tab; use spaces"),
         ("a:\n  - b: 1\n c: 2", "must begin at the same column"),
         ("a: 1\n---\nb: 2", "not valid YAML"),
         ("commands:\n  one: {}\n", "each command begins with `- command_name: NAME`"),

@@ -85,6 +85,8 @@ def csv_frame(
             raise
         data = mended
         frame = _typed(polars, data, separator, most)
+    if short := _short_rows(frame, data, separator):
+        warn(f"Rows shorter than the first line: {short}; what they lack is empty.")
     exact = _lossless_columns(polars, frame, data, separator, most, warn)
     frame = _trimmed(frame.with_columns(exact), warn)
     return frame if separator == "," else _decimal_commas(polars, frame)
@@ -135,6 +137,15 @@ def ragged_line(data: bytes, ending: str, separator: str) -> str:
     except csv.Error:  # a cell of more than 128 KiB
         return ""
     return ""
+
+
+def _short_rows(frame: Any, data: bytes, separator: str) -> int:
+    """Count the rows to which Polars added empty cells."""
+    if not frame.to_series(-1).null_count():
+        return 0  # such a row lacks the last cell
+    apart = separator.encode()
+    rows = io.BytesIO(_QUOTED.sub(b"x", data))
+    return sum(row.count(apart) < frame.width - 1 for row in rows if row.strip(b"\r\n"))
 
 
 def _cells(row: Sequence[str]) -> str:

@@ -77,7 +77,9 @@ class Offered:
             command=command,
             arguments=given,
         )
-        return await self.session.call(call)
+        result = await self.session.call(call)
+        self.session.origins.told([call.id])  # the framework's model is shown it
+        return result
 
     def call_sync(self, offer: Offer, arguments: Mapping[str, Any]) -> Result:
         """Run one call from code that is not async."""

@@ -238,8 +238,8 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
         return f"{where}: the transport sse of 2024 is not supported; use its http one"
     if not isinstance(args, list) or not (url or command):
         return f"{where}: expected command and args (a list), or url"
-    given: Json = entry.get("effects") or {}
-    if wrong := wrong_effects(given):
+    effects: Json = entry.get("effects") or {}
+    if wrong := wrong_effects(effects):
         return f"{where}: {wrong}"
     made = ServerConfig(
         name=name,
@@ -251,11 +251,11 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
         url=text(url),
         headers={**texts("headers"), **_bearer(entry)},
         oauth=_oauth(entry),
-        effects=cast("dict[str, EffectKind]", given),
+        effects=cast("dict[str, EffectKind]", effects),
     )
     if made.url and urlsplit(made.url).scheme not in ("http", "https"):
-        given = describe_given(made.url)
-        return f"{where}: url: expected http:// or https://, got {given}"
+        got = describe_given(made.url)
+        return f"{where}: url: expected http:// or https://, got {got}"
     if lacking:
         return f"{where}: not set in the environment: {', '.join(sorted(set(lacking)))}"
     return made

@@ -41,6 +41,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
 
 
+QUESTIONS = tuple(CommandSpec(name=kind) for kind in ("form", "url", "sampling"))
+"""What a server may ask, for policy rules."""
 AnswerQuestion = Callable[[Question], Any]
 """The program's own answer: a mapping (content), True, or None for a refusal."""
 

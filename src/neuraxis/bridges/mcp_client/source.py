@@ -171,6 +171,7 @@ class McpServers:
 
     async def _plugin(self, connection: Connection) -> Plugin:
         from neuraxis.bridges.mcp_client.commands import extra_specs, plugin_commands
+        from neuraxis.bridges.mcp_client.questions import QUESTIONS
 
         config = connection.config
         definitions = await connection.list_tools()
@@ -194,6 +195,7 @@ class McpServers:
             spec=spec,
             commands=plugin_commands(spec, imported, connection, self._loop),
             problems=warnings_in(spec.source, imported.problems),
+            questions=QUESTIONS,
         )
 
     def _unreached(self, config: ServerConfig, why: str) -> Plugin:

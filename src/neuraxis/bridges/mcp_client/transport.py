@@ -42,8 +42,10 @@ class Inbox:
         self.stderr = b""
         self.listing: list[Any] | None = None
         """The tool definitions as the server wrote them, while they are asked for."""
-        self.changes = self.changes_read = 0
-        """How often the server said that its tools changed, and when they were read."""
+        self.changes = 0
+        """How many changes of its tools the server has announced."""
+        self.changes_read = 0
+        """How many of those the last list of tools includes."""
         self.ended = anyio.Event()
         self._notifications = 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
@@ -23,15 +24,11 @@ from neuraxis.bridges.mcp_server.client import (
 )
 from neuraxis.events import ApprovalAsked
 from neuraxis.policy.approvals import EXPIRES
+from neuraxis.policy.gate import NobodyToAsk
+from neuraxis.specs import Json
 
 KEY = "approval"
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "allow": {"type": "boolean", "title": "Allow this call", "default": False}
-    },
-    "required": ["allow"],
-}
+_ONCE = "only what is shown here"
 
 
 class NeedsYes(Exception):
@@ -42,25 +39,47 @@ class NeedsYes(Exception):
         self.asked = asked
 
 
-async def approve(asked: ApprovalAsked) -> bool:
-    """Ask the person behind the current request, where there is one."""
+async def approve(asked: ApprovalAsked) -> bool | str:
+    """Ask the person behind the current request.
+
+    Raises:
+        NobodyToAsk: the client has no way to ask, or has not asked yet.
+    """
     client = calling()
-    if client is None or client.said_no or not client.can("elicitation"):
+    if client is None or not client.can("elicitation"):
+        raise NobodyToAsk("this MCP client cannot ask its user (elicitation)")
+    if client.said_no:
         return False
     if client.is_modern and not client.runs_plan:
         client.waiting = asked
-        return False
+        raise NobodyToAsk("the MCP client asks its user, and then calls again")
     try:
-        answers = await client.ask(**{KEY: form(question_text(asked), _SCHEMA)})
-    except (MCPError, ValueError):
+        answers = await client.ask(**{KEY: _question(asked)})
+    except (MCPError, ValueError) as error:
+        raise NobodyToAsk(f"the MCP client did not ask its user: {error}") from error
+    return _said(as_map(answers[KEY]), asked)
+
+
+def _said(content: Mapping[str, Any], asked: ApprovalAsked) -> bool | str:
+    """Return what a filled-in form allows: nothing, the call, or an offer."""
+    if content.get("allow") is not True:
         return False
-    return bool(answers[KEY]) and answers[KEY].get("allow") is True
+    wider = content.get("more")
+    return str(wider) if wider in asked.offers else True
 
 
-def is_yes(answer: Any) -> bool:
-    """Check whether an elicitation's answer allows the call."""
-    content = as_map(getattr(answer, "content", None))
-    return getattr(answer, "action", "") == "accept" and content.get("allow") is True
+def _question(asked: ApprovalAsked) -> types.ElicitRequest:
+    allow: Json = {"type": "boolean", "title": "Allow this call", "default": False}
+    fields: dict[str, Json] = {"allow": allow}
+    if asked.offers:
+        fields["more"] = {
+            "type": "string",
+            "title": "What is allowed",
+            "enum": [_ONCE, *asked.offers],
+            "default": _ONCE,
+        }
+    schema: dict[str, Json] = {"type": "object", "properties": fields}
+    return form(question_text(asked), {**schema, "required": ["allow"]})
 
 
 def question_text(asked: ApprovalAsked) -> str:
@@ -79,36 +98,40 @@ class Waiting:
     """Questions that were sent as answers, until the client calls again."""
 
     def __init__(self) -> None:
-        self._digests: dict[str, tuple[str, float]] = {}
+        self._asked: dict[str, tuple[ApprovalAsked, float]] = {}
 
     def question(self, asked: ApprovalAsked) -> types.InputRequiredResult:
         """Return the answer to a call that needs a yes."""
         token = secrets.token_urlsafe(24)
-        while len(self._digests) >= MOST_WAITING:
-            del self._digests[next(iter(self._digests))]
-        self._digests[token] = (asked.digest, time.monotonic() + EXPIRES)
-        request = form(question_text(asked), _SCHEMA)
+        while len(self._asked) >= MOST_WAITING:
+            del self._asked[next(iter(self._asked))]
+        self._asked[token] = (asked, time.monotonic() + EXPIRES)
         return types.InputRequiredResult(
-            input_requests={KEY: request}, request_state=token
+            input_requests={KEY: _question(asked)}, request_state=token
         )
 
     def holds(self, token: str) -> bool:
         """Check whether a call with this state answers a question."""
-        return token in self._digests
+        return token in self._asked
 
     def answered(
         self, params: types.InputResponseRequestParams, client: McpClient
-    ) -> str:
-        """Return the digest of the call that was allowed; empty: none was.
+    ) -> tuple[str, str]:
+        """Return what was allowed: a call's digest, and an offer; empty: neither.
 
         Args:
             params: of the call, with the answer to an earlier one.
             client: is told of a no, so that it is not asked again.
         """
         token = params.request_state or ""
-        digest, until = self._digests.pop(token, ("", 0.0))
+        if token not in self._asked:
+            return "", ""
+        asked, until = self._asked.pop(token)
         answer = (params.input_responses or {}).get(KEY)
-        if digest and not is_yes(answer):
+        accepted = getattr(answer, "action", "") == "accept"
+        said = accepted and _said(as_map(getattr(answer, "content", None)), asked)
+        if said is False:
             client.said_no = True
-            return ""
-        return digest if time.monotonic() < until else ""
+        if said is False or time.monotonic() >= until:
+            return "", ""
+        return asked.digest, said if isinstance(said, str) else ""

@@ -119,9 +119,11 @@ class McpService:
             )
 
         async def begun(client: McpClient) -> _Answer | types.InputRequiredResult:
-            digest = self._waiting.answered(params, client)
+            digest, wider = self._waiting.answered(params, client)
             if digest:
                 self._session.approvals.grant(digest)
+            if wider:
+                self._session.approvals.offered.add(wider)
             progress = Progress(client, self._logging)
             try:
                 return await work(client, progress.hear)
@@ -176,6 +178,7 @@ class McpService:
         else:
             async with self._one_by_one:
                 result = await self._session.call(call, watch)
+        self._session.origins.told([call.id])  # the client's model is shown it
         if result.error is not None and client.is_modern:
             if client.missing is not None:
                 raise client.missing
@@ -210,6 +213,7 @@ class McpService:
         ]
         async with self._one_by_one:
             results = await self._session.call_all(calls, watch, on_error=plan.on_error)
+        self._session.origins.told([call.id for call in calls])
         content: list[types.ContentBlock] = []
         told: list[Json] = []
         for call, result in zip(plan.calls, results, strict=True):
@@ -220,7 +224,9 @@ class McpService:
                 {
                     "tool": call.command,
                     "status": result.status,
-                    "result": step.structured_content,
+                    "result": step.structured_content
+                    if result.stored
+                    else values.as_json(result),
                     "resource": values.asset_uri(result.call.id)
                     if result.stored
                     else None,

@@ -85,6 +85,12 @@ def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
     )
 
 
+def as_json(result: Result) -> Json:
+    """Return a result as JSON, or None if it has none."""
+    can_be_said, said = to_json_value(result.value)
+    return said if result.error is None and can_be_said else None
+
+
 def _stored(result: Result) -> list[types.ContentBlock]:
     link = _link(result)
     said = f"The answer is the resource {link.uri}: {link.description}"

@@ -44,7 +44,7 @@ def write_file(file_path: str, contents: str, context: Context) -> dict[str, Jso
 def append_file(
     file_path: str, text: str, context: Context, own_line: bool = True
 ) -> dict[str, Json]:
-    """Append a text to a file, or make it, with a warning."""
+    """Append a text; a missing file is created, with a warning."""
     near: tuple[str, ...] | None = None
     try:
         old = files.read_bytes(context.workspace, file_path, limit=_limit(context))

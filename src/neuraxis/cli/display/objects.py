@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from neuraxis.assets.frames import as_library, library_of
-from neuraxis.cli.display.text import one_line, short
+from neuraxis.cli.display.text import echo, one_line, short
 from neuraxis.cli.standard_output import stdout
+from neuraxis.formatting import counted
 from neuraxis.formatting import digits as digits_of
 
 if TYPE_CHECKING:
@@ -43,6 +45,16 @@ def print_object(value: Any) -> bool:
     return True
 
 
+def print_value(value: Any) -> None:
+    """Print a result as text, or as JSON if it has any."""
+    if isinstance(value, str):
+        echo(value)
+    elif value is None or isinstance(value, bool | int | float | list | tuple | dict):
+        echo(json.dumps(value, ensure_ascii=False, indent=2, default=repr))
+    elif not (stdout().isatty() and print_object(value)):
+        echo(str(value))
+
+
 def digits(value: Any) -> str:
     """Return a cell as short text: six significant digits."""
     if value is None:
@@ -57,7 +69,8 @@ def _table(frame: Any) -> RenderableType:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(caption=f"{frame.height:,} rows, {frame.width} columns")
+    size = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
+    table = Table(caption=size, min_width=len(size))
     for name in frame.columns[:COLUMNS]:
         justify = "right" if frame[name].dtype.is_numeric() else "left"
         table.add_column(escape(one_line(name)), justify=justify)

@@ -123,17 +123,8 @@ def seconds(value: float) -> str:
     return f"{int(value // 60)} min {int(value % 60)} s"
 
 
-def why(error: OSError | UnicodeDecodeError) -> str:
-    """Return why a file is unusable, without the system's error number."""
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8 text"
-    return error.strerror or str(error)
-
-
-def console(*, to_stderr: bool = True) -> Console:
-    """Create a console that honours NO_COLOR; plain without a terminal."""
+def console() -> Console:
+    """Create a console on standard error; it honours NO_COLOR."""
     from rich.console import Console
 
-    return Console(
-        file=sys.stderr if to_stderr else sys.stdout, highlight=False, soft_wrap=True
-    )
+    return Console(file=sys.stderr, highlight=False, soft_wrap=True)

@@ -13,11 +13,12 @@ import click
 from msgspec import Struct
 
 from neuraxis.cli import signals
-from neuraxis.cli.display.text import echo, echo_json, why
+from neuraxis.cli.display.text import echo, echo_json
 from neuraxis.cli.options import (
     Choices,
     journal_path,
     make_session,
+    read_file,
     session_options,
     settings_of,
 )
@@ -76,17 +77,14 @@ def _rows(file: Path) -> list[_Row]:
     Raises:
         ConfigError: it is not there, or a line is no request.
     """
-    try:
-        lines = file.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: {why(error)}") from error
+    lines = read_file(file).split("\n")
     rows: dict[str, _Row] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             row = _row(json.loads(line), str(number))
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError, ConfigError) as error:
             raise ConfigError(f"{file}, line {number}: {error}") from error
         if row.id in rows:
             raise ConfigError(f"{file}, line {number}: id {row.id!r} occurs twice")
@@ -95,6 +93,8 @@ def _rows(file: Path) -> list[_Row]:
 
 
 def _row(told: Any, number: str) -> _Row:
+    from neuraxis.session.validation import check_request  # delays `--help`
+
     given = cast(
         "dict[str, Any]", told if isinstance(told, dict) else {"request": told}
     )
@@ -102,6 +102,7 @@ def _row(told: Any, number: str) -> _Row:
         raise ValueError('expected {"id": …, "request": "…"}, or a text in quotes')
     if unknown := sorted(given.keys() - {"id", "request"}):
         raise ValueError(f"expected id and request only, got {unknown[0]}")
+    check_request(given["request"])
     return _Row(id=str(given.get("id", number)), request=given["request"])
 
 

@@ -15,16 +15,28 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, receiver_id_not_allowed
-from neuraxis.dialects.families.cut import cut
-from neuraxis.dialects.intents.calls import like_intents, passed_calls
+from neuraxis.dialects.families.cut import cut, is_framed
+from neuraxis.dialects.intents.calls import (
+    IsTool,
+    like_intents,
+    no_tools,
+    passed_calls,
+)
 from neuraxis.dialects.segments import (
     ONLY_FIRST,
     adjacent,
+    is_message,
     open_thought,
     said_around,
     thoughts,
 )
-from neuraxis.dialects.shown import Sent, nameless_call, sent_calls, yaml_blocks
+from neuraxis.dialects.shown import (
+    Sent,
+    is_yaml_message,
+    nameless_call,
+    sent_calls,
+    yaml_blocks,
+)
 from neuraxis.formatting import path_text, quote
 from neuraxis.messages import Call, CallError, Path, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
@@ -34,7 +46,7 @@ from neuraxis.specs import Json
 Generation = Literal["v1", "v2"]
 
 _SAYS_CALL = re.compile(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
-_YAML_MESSAGE = re.compile(r"^[ \t]{0,8}(?:-[ \t]+)?receiver:[ \t]*$", re.MULTILINE)
+_TOOL = re.compile(r"[\"'](?:tool|name)[\"']\s*+:\s*+[\"']([\w.-]{1,200})[\"']")
 _OURS = ("as", "$literal", "$for_each", "$max_items")
 _OTHER_PARAM = ("params", "parameters", "arguments")
 _OTHER_ROLES = ("plugin", "tool", "function", "assistant")
@@ -84,20 +96,31 @@ def read_strictly(
 
 
 def read_reply(
-    text: str, *, generation: Generation, next_id: Callable[[], str]
+    text: str,
+    *,
+    generation: Generation,
+    next_id: Callable[[], str],
+    is_tool: IsTool = no_tools,
 ) -> Reply:
-    """Decode leniently: prose, fences and small mistakes are accepted."""
+    """Decode leniently: prose, fences and small mistakes are accepted.
+
+    Args:
+        text: the whole reply.
+        generation: which of the two protocols.
+        next_id: makes the ids of the calls.
+        is_tool: whether there is a command of that name, to tell calls in other forms.
+    """
     reading = _Reading(generation=generation, lenient=True)
-    sent = sent_calls(text, cut(text), _is_call)
+    sent = sent_calls(text, cut(text, is_tool), _is_call)
     found = sent.found
     reading.thoughts += thoughts(text, found)
 
     def is_ours(piece: Piece) -> bool:
         return piece.start in sent.made
 
-    block, fault = _find_block(text, sent, reading)
+    block, fault = _find_block(text, sent, reading, is_tool)
     if fault is None and not block:
-        fault = open_thought(text, found) or _other_form(text, sent)
+        fault = open_thought(text, found) or _other_form(text, sent, is_tool)
     if fault is not None:
         error = call_error(fault) if isinstance(fault, Fault) else fault
         reading.errors.append(error)
@@ -124,11 +147,15 @@ def _is_call(piece: Piece) -> bool:
 
 
 def _find_block(
-    text: str, sent: Sent, reading: _Reading
+    text: str, sent: Sent, reading: _Reading, is_tool: IsTool
 ) -> tuple[list[Piece], Fault | CallError | None]:
     for piece in sent.found:
-        if piece.fault is not None and _SAYS_CALL.search(text, piece.start, piece.end):
-            return [], piece.fault
+        if piece.fault is not None:
+            tools = _TOOL.findall(text, piece.start, piece.end)
+            meant = piece.meant or is_framed(text, piece.start)
+            says = _SAYS_CALL.search(text, piece.start, piece.end)
+            if meant or says or any(map(is_tool, tools)):
+                return [], piece.fault
     if sent.unclear is not None:
         return [], sent.unclear
     groups = adjacent(text, [piece for piece in sent.found if piece.start in sent.made])
@@ -147,15 +174,13 @@ def _command(piece: Piece) -> str:
     return str(inside.get("command", "?"))
 
 
-def _other_form(text: str, sent: Sent) -> CallError | None:
+def _other_form(text: str, sent: Sent, is_tool: IsTool) -> CallError | None:
     """Return an error for calls in another format, not meant as text."""
     for start, block in yaml_blocks(text, sent.found):
-        if _YAML_MESSAGE.search(block):
+        if is_yaml_message(block):
             return call_error(
                 broken(text, start, "expected the message in JSON, got YAML").fault
             )
-    if (lost := nameless_call(text, sent)) is not None:
-        return call_error(lost)
     begun = next(
         (
             piece.start
@@ -164,13 +189,20 @@ def _other_form(text: str, sent: Sent) -> CallError | None:
             and (
                 piece.calls
                 or piece.meant
-                or (piece.value and like_intents(piece.value))
+                or (
+                    piece.value
+                    and (
+                        like_intents(piece.value, is_tool)
+                        or is_message(piece.value.value)
+                    )
+                )
             )
         ),
         None,
     )
     if begun is None:
-        return None
+        lost = nameless_call(text, sent)
+        return None if lost is None else call_error(lost)
     return malformed_reply(
         'expected a message with "receiver" and "content", got a call in another '
         f"form: {quote(text[begun : begun + 40])}."

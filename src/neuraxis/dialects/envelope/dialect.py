@@ -59,6 +59,7 @@ class Envelope:
         self._generation: Generation = "v1" if name == "envelope_v1" else "v2"
         self._strict = strict
         self._goes_on = goes_on
+        self._commands: frozenset[str] = frozenset()
         self._template: Template | None = (
             None if template is None else load_plugins_template(template)
         )
@@ -67,6 +68,11 @@ class Envelope:
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> str:
         """Return the instruction text with the plugins filled in (rule A1)."""
+        self._commands = frozenset(
+            name
+            for plugin, command in tool_names.values()
+            for name in (command, f"{plugin}.{command}")
+        ).union(tool_names)
         frame = self._template or prompt_frame(self._generation, goes_on=self._goes_on)
         return frame.fill(
             plugins_text(plugins, generation=self._generation, strict=self._strict)
@@ -100,8 +106,15 @@ class Envelope:
         # imported on first use: no session waits for its patterns to begin
         from neuraxis.dialects.envelope.decode import read_reply, read_strictly
 
-        read = read_strictly if self._strict else read_reply
-        return read(completion.text, generation=self._generation, next_id=next_id)
+        text, generation = completion.text, self._generation
+        if self._strict:
+            return read_strictly(text, generation=generation, next_id=next_id)
+        return read_reply(
+            text,
+            generation=generation,
+            next_id=next_id,
+            is_tool=self._commands.__contains__,
+        )
 
     def early(self) -> TextReader:
         """Return a reader for a streaming reply."""

@@ -50,7 +50,8 @@ _COMMENTS = re.compile(r"(?:[\s,;]|\#[^\n]*+)*+")
 _HEADER_END = re.compile(r"(?=<\|channel\|>analysis<\|message)|<\|message\|>")
 
 _LONGEST_LINE = 400
-_QUOTED_LINE = re.compile(r"\s*>(?!>)")
+QUOTED_LINE = re.compile(r"\s*>(?!>)")
+"""Begin of a quoted line, as in a mail."""
 _SENTENCE = re.compile(r" (?:[^\W\d_]++[,;]? ){2}[^{\n]*+(?:\n|\Z)")
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _DEFINES = re.compile(
@@ -215,8 +216,8 @@ def _is_cited(text: str, start: int, end: int) -> bool:
     if not begin and start > _LONGEST_LINE:
         return False
     line, inside = text[begin:start], text[start:end]
-    if _QUOTED_LINE.match(line):
-        return all(_QUOTED_LINE.match(next_) for next_ in inside.split("\n")[1:])
+    if QUOTED_LINE.match(line):
+        return all(QUOTED_LINE.match(next_) for next_ in inside.split("\n")[1:])
     said = line.rpartition("`")[0].rstrip()[-1:]
     is_code = line.count("`") % 2 == 1 and "```" not in line and "\n" not in inside
     rest = text[end : end + _LONGEST_LINE].partition("\n")[0]

@@ -177,7 +177,7 @@ def _calls(
             if not key or call.args:
                 break
             if key in arguments:
-                message = f"the parameter {quote(key)} stands twice"
+                message = f"the parameter {quote(key)} appears twice"
                 raise Broken(
                     Fault(code="duplicate_key", message=message, position=at, key=key)
                 )

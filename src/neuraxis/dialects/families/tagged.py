@@ -47,7 +47,7 @@ class _Tagged(Struct, frozen=True):
         while (match := self.parameter.match(text, at)) is not None:
             key = match["key"].strip()
             if key in arguments:
-                message = f"the parameter {quote(key)} stands twice"
+                message = f"the parameter {quote(key)} appears twice"
                 fault = Fault(
                     code="duplicate_key", message=message, position=at, key=key
                 )

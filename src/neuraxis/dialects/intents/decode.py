@@ -30,11 +30,18 @@ from neuraxis.dialects.intents.calls import (
 from neuraxis.dialects.segments import (
     ONLY_FIRST,
     adjacent,
+    is_message,
     open_thought,
     said_around,
     thoughts,
 )
-from neuraxis.dialects.shown import Sent, nameless_call, sent_calls, yaml_blocks
+from neuraxis.dialects.shown import (
+    Sent,
+    is_yaml_message,
+    nameless_call,
+    sent_calls,
+    yaml_blocks,
+)
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
@@ -285,9 +292,16 @@ def _lost_bracket(text: str, sent: Sent, is_tool: IsTool) -> Fault | None:
         return broken(text, 0, expected).fault
     for start, block in yaml_blocks(text, sent.found):
         names = (match[1] or match[2] for match in _YAML_NAME.finditer(block))
-        if any(map(is_tool, names)):
+        if is_yaml_message(block) or any(map(is_tool, names)):
             return broken(text, start, "expected the call in JSON, got YAML").fault
     for piece in sent.found:
+        if (
+            piece.value
+            and piece.start not in sent.shown
+            and is_message(piece.value.value)
+        ):
+            form = "expected a call of a tool, got a message of another format"
+            return broken(text, piece.start, form).fault
         if piece.kind != "text":
             continue
         said = _TOOL_MEMBER.search(text, piece.start, piece.end)

@@ -13,6 +13,7 @@ from typing import cast
 
 from neuraxis.dialects.template import PLUGINS, instruction_text
 from neuraxis.schema import REFERENCE
+from neuraxis.schema.describe import SECONDS
 from neuraxis.specs import Json, PluginSpec
 
 _SUBSCHEMAS = ("items", "additionalProperties", "contains", "propertyNames")
@@ -47,6 +48,10 @@ def _plain(schema: Mapping[str, Json]) -> dict[str, Json]:
             made[key] = _node(value)
         else:
             made[key] = value
+    if made.get("format") == SECONDS:  # servers show a model the description only
+        del made["format"]
+        text = str(made.get("description", "")).rstrip(". ")
+        made["description"] = f"{text} (in seconds)" if text else "Seconds."
     arms = made.get("anyOf")
     if isinstance(arms, list) and len(cast("list[Json]", arms)) == 1:
         (arm,) = cast("list[Json]", arms)

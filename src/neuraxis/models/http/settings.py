@@ -1,8 +1,8 @@
 """Settings of a model server: address, key and options.
 
 The command line, the environment and the user's own settings file may say where a key
-is sent. A `neuraxis.toml` in a workspace may come from anybody, so a server that it
-names gets no key, and it may not name the variable of a key.
+is sent. A project's file may come from anybody, so a server that it names gets no
+key, and it may not name the variable of a key.
 """
 
 from __future__ import annotations
@@ -16,9 +16,15 @@ from urllib.parse import SplitResult, urldefrag, urlsplit, urlunsplit
 from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError, ModelUnavailable
-from neuraxis.formatting import did_you_mean, nearest, quote
+from neuraxis.formatting import quote
 from neuraxis.models.grammar import KINDS, Kind
-from neuraxis.settings import FILE_NAME, Settings, user_dir
+from neuraxis.settings import (
+    FILE_NAME,
+    Settings,
+    unknown_option,
+    user_dir,
+    wrong_option,
+)
 from neuraxis.specs import Json
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -155,7 +161,7 @@ _KEYED_HOSTS = (
 )
 """Servers that answer nobody without a key."""
 _PROJECTS = (
-    "its address stands in a workspace's settings, which may not choose where a key is "
+    "its address stands in a project's file, which may not choose where a key is "
     "sent; put openai.base_url in your own settings or in the environment"
 )
 
@@ -285,7 +291,7 @@ def _key_env(settings: Settings, *keys: str) -> str:
             continue
         if settings.is_of_project(key):
             raise ConfigError(
-                f"{settings.values[key].source}: {key}: a workspace's settings may not "
+                f"{settings.values[key].source}: {key}: a project's file may not "
                 "name the variable whose value is sent to a server. Set it in "
                 f"{user_dir('config') / FILE_NAME} or in the environment."
             )
@@ -314,20 +320,17 @@ def options_for(name: str, settings: Settings) -> Options:
     given: dict[str, Json] = {}
     trees: dict[str, dict[str, Json]] = {name: {} for name in _TREES}
     for key, value in settings.section(f"models.{name}").items():
-        where = f"models.{name}.{key}"
+        setting = f"models.{name}.{key}"
+        where = f"{settings.values[setting].source}: {setting}"
         head, dot, rest = key.partition(".")
         if key in _READERS:
             given[key] = _READERS[key](value, where)
         elif dot and head in _TREES:
             _put(trees[head], rest.split("."), value)
-        elif key not in _ELSEWHERE and not dot:
-            # A dot: the option of another model, whose name goes on after this one.
-            known = (*_READERS, *_ELSEWHERE, *_TREES)
-            hint = did_you_mean(nearest(key, known, 1))
-            raise ConfigError(
-                f"{where}: unknown option.{hint} Options are: "
-                f"{', '.join((*_READERS, *_ELSEWHERE))}, extra.*, output_schema.*."
-            )
+        elif not dot and (
+            message := unknown_option(setting) or wrong_option(setting, value)
+        ):  # A dot: the option of another model, whose name goes on after this one.
+            raise ConfigError(f"{settings.values[setting].source}: {message}")
     schema = trees["output_schema"] or None
     return Options(**given, extra=trees["extra"], output_schema=schema)
 
@@ -402,8 +405,6 @@ def tokens_of(thinking: int | str) -> int:
 EFFORTS: Mapping[str, int] = {"low": 2048, "medium": 8192, "high": 24576}
 """Words for how much is thought, and the tokens that stand for each."""
 _TREES = ("extra", "output_schema")
-_ELSEWHERE = ("base_url", "key_env", "input_usd", "output_usd", "cached_usd")
-"""Keys of a model's table that are read in other places."""
 
 
 def _put(tree: dict[str, Json], path: list[str], value: Json) -> None:

@@ -19,6 +19,7 @@ _ADDRESSES = ("quoted", "code", "url", "email", "path", "glob")
 _EDGES = english.FUNCTION | english.DAYS
 _TAIL = english.TIMES | {"this", "last"}
 _TIMELY = english.TIMES | english.MOMENTS | english.FUNCTION | english.NUMBERS.keys()
+_SIDES = frozenset[str]().union(*english.SIDES.values())
 
 
 class Clause(Struct, frozen=True, kw_only=True):
@@ -89,8 +90,7 @@ def _cue(slot: Slot, tokens: Sequence[Token], begin: int, end: int) -> float:
 def _opposed(slot: Slot, tokens: Sequence[Token], at: int) -> bool:
     """Whether the word before leads to another side: "from" for a recipient."""
     side = english.SIDES.get(tokens[at - 1].low) if at else None
-    sides = frozenset[str]().union(*english.SIDES.values())
-    return side is not None and bool(slot.words & sides) and not slot.words & side
+    return side is not None and bool(slot.words & _SIDES) and not slot.words & side
 
 
 def _choices(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:

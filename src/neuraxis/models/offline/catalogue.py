@@ -16,6 +16,7 @@ from neuraxis.models.offline.tokens import (
     cuts,
     named,
     pieces,
+    stem,
     stems,
     tokenise,
 )  # fmt: skip
@@ -138,11 +139,16 @@ def _tool(
     lexicon: dict[str, float] = {}
     about = " ".join([str(slot.schema.get("description", "")) for slot in slots])
     told, titles = spec.description, f"{plugin.name} {plugin.title or ''}"
-    known = [(f"{spec.name} {name}", 1.0), (titles, 0.7)]
+    # what all commands of a plugin are called by is no sign that this one is meant
+    own, shared = name.removeprefix(f"{plugin.name}."), len(plugin.commands) > 1
+    known = [(f"{spec.name} {own}", 1.0), (titles, 0.5 if shared else 0.7)]
     known += [(told, 0.5 if taught else 0.7)]
     known += [(f"{plugin.description_model} {about}", 0.2)]
     known += [(slot.name, 0.5) for slot in slots]
-    heads = {word: 0.8 for text in (spec.name, name, told) for word in stems(text)[:1]}
+    firsts = [named(text)[:1] for text in (spec.name, own, told)]
+    heads = {
+        stem(w): 0.8 for ws in firsts for w in ws if w.lower() not in english.CLOSED
+    }
     heads |= {w: 0.6 for w in stems(told) if w in VERBS and w not in heads}
     for tokens, given in taught:
         free = [slot.name for slot in slots if slot.kind != "choice"]
@@ -150,7 +156,8 @@ def _tool(
         hidden = {place for where in places if where for place in range(*where)}
         said = [t for n, t in enumerate(tokens) if t.kind == "word" and n not in hidden]
         known.append((" ".join([token.text for token in said]), 0.8))
-        if said and 0 not in hidden and said[0].stem not in english.QUESTION:
+        lead = {said[0].low, said[0].stem} if said and 0 not in hidden else set[str]()
+        if lead and not lead & english.CLOSED:
             heads[said[0].stem] = 1.0
     for text, weight in known:
         odd = () if weight >= 0.8 else english.TURNING

@@ -16,8 +16,9 @@ PRONOUNS = words("it them that this these those")
 SOMEBODY = words("it them him her me us")
 QUESTION = words("what which who whose when where why how is are does do did will")
 ADVICE = words("should shall must ought")
-_CLOSED = DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION
-FUNCTION = (_CLOSED - {"under"}) | words(
+CLOSED = DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION
+"""Words that never ask for a command, wherever they stand."""
+FUNCTION = (CLOSED - {"under"}) | words(
     """i we you he she they was were be been am can could would should shall may have
     has had please just now also then so there here and let lets i'd i'll i'm want
     need like has what's where's who's there's it's that's up out off over down via

@@ -11,27 +11,28 @@ from neuraxis.models.offline.planner import SHOWN, Planned
 LONGEST = 4000  # characters of one value that are said
 SHORT = 200
 WHO = "This is the offline planner: rules, no language model."
+"""Said by the command line before each run; a decline does not repeat it."""
 TEACH = "I understand commands better that have examples (docs/plugins.md)."
 OTHER = (
-    "For anything else choose a model: `-m openai:NAME`, `-m http://HOST/v1#NAME` or "
-    "`-m local:FILE.gguf` (docs/models.md)."
+    "For anything else choose a language model: `-m openai:NAME`, "
+    "`-m http://HOST/v1#NAME` or `-m local:FILE.gguf` (docs/models.md)."
 )
 
 
 def declined(found: Planned, known: Catalogue) -> str:
     """Return what was understood, what is missing, what can be done."""
     clause, near = f"“{found.clause}”", list(found.near)
-    lines = [f"{WHO} {_why(found, clause)}"]
+    lines, end = [_why(found, clause)], OTHER
     if near:
         lines += ["Nearest:", *map(_shown, near)]
-        lines += [] if all(tool.spec.examples for tool in near) else [TEACH]
+        end = OTHER if all(tool.spec.examples for tool in near) else f"{TEACH} {OTHER}"
     elif not found.advice:
         firsts: dict[str, Tool] = {}  # of each plugin one, with an example if any has
         for tool in sorted(known.tools, key=lambda tool: not tool.spec.examples):
             firsts.setdefault(tool.plugin, tool)
         shown = list(firsts.values())[:SHOWN]
         lines += ["What I can do, for example:", *map(_shown, shown)] if shown else []
-    return "\n".join([*lines, OTHER])
+    return "\n".join([*lines, "", end])  # after an empty line: no part of the list
 
 
 def _why(found: Planned, clause: str) -> str:
@@ -49,10 +50,11 @@ def _why(found: Planned, clause: str) -> str:
         call = _call(found.without.tool, found.without.arguments)
         offer = f"Without {_all(words)} I would call {call}."
         return f"In {clause} {extra}. I did nothing. {offer}"
-    lack = f"{_all([f'`{name}`' for name in near.missing])} is missing"
+    verb = "is" if len(near.missing) == 1 else "are"
+    lack = f"{_all([f'`{name}`' for name in near.missing])} {verb} missing"
     lacks = [lack] * bool(near.missing) + [extra] * bool(words)
     but = " and ".join(lacks) or "I am not sure that you mean it"
-    call = _call(near.tool, near.arguments)
+    call = _call(near.tool, near.arguments) if near.arguments else near.tool.name
     return f"{clause} looks like {call}, but {but}. I did nothing."
 
 
@@ -88,7 +90,8 @@ def _one(result: Result, *, brief: bool) -> str:
         reason = reason if reason.startswith(target) else f"{target}: {reason}"
         return reason if body in reason else f"{reason}\n{body}"
     texts = [_text(value) for value in dict(result.call.arguments).values()]
-    short = [text for text in texts if len(text) <= 60 and "\n" not in text]
+    plain = [text for text in texts if "{{" not in text and "asset://" not in text]
+    short = [text for text in plain if len(text) <= 60 and "\n" not in text]
     head = target + (f" ({', '.join(short)})" if short else "")
     body = "\n".join([body, *(f"(Warning: {w})" for w in result.warnings)]).strip("\n")
     if brief and len(body) > SHORT:
@@ -100,7 +103,7 @@ def _value(result: Result) -> str:
     value = result.value
     if result.stored and not isinstance(value, str | int | float | dict | list):
         kind = type(value).__name__
-        return f"The result ({kind}) is stored as asset {result.call.id}."
+        return f"The result, a {kind}, is kept as {result.call.id}."
     if not isinstance(value, Mapping):
         return "" if value is None or value is True else _text(value)
     told = {

@@ -267,7 +267,7 @@ def _read(functions: Sequence[Callable[..., Any]]) -> list[Built]:
         try:
             built = read_function(function)
             if built.spec.name in read:
-                message = f"the command {built.spec.name!r} stands twice"
+                message = f"the command {built.spec.name!r} is declared twice"
                 raise bad_function(spot_of(function), message)
         except ManifestError as error:
             wrong += error.problems

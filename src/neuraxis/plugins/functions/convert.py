@@ -32,12 +32,11 @@ from neuraxis.plugins.functions.hint_kinds import (
     is_named_tuple,
     is_struct,
     is_union,
-    json_names,
-    tag_of,
 )
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
 from neuraxis.plugins.functions.key_hints import key_converter
 from neuraxis.schema import Schema
+from neuraxis.schema.builders import json_names, tag_of
 
 Convert = Callable[[Any], Any]
 

@@ -141,7 +141,7 @@ def _counted(hint: Hint) -> str:
     origin = typing.get_origin(hint)
     name = getattr(origin, "__name__", "list")
     if Ellipsis in typing.get_args(hint):
-        return "... stands only last of two, as in tuple[int, ...]"
+        return "... is allowed only as the second of two, as in tuple[int, ...]"
     if origin in MAPPINGS:
         first, *rest = parts
         value = " | ".join(dict.fromkeys(rest)) or "Any"

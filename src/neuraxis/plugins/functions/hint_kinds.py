@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from neuraxis.schema.builders import uses_names
+from neuraxis.schema.describe import SECONDS
 from neuraxis.specs import Json
 
 Hint = Any
@@ -42,7 +43,7 @@ SIMPLE: Mapping[Hint, dict[str, Json]] = {
     datetime.datetime: {"type": "string", "format": "date-time"},
     datetime.date: {"type": "string", "format": "date"},
     datetime.time: {"type": "string", "format": "time"},
-    datetime.timedelta: {"type": "number", "description": "Seconds."},
+    datetime.timedelta: {"type": "number", "format": SECONDS},
     decimal.Decimal: {"type": "string", "format": "decimal"},
     uuid.UUID: {"type": "string", "format": "uuid"},
     pathlib.Path: {"type": "string", "format": "path"},
@@ -83,21 +84,6 @@ def is_union(hint: Hint) -> bool:
 def is_struct(hint: Hint) -> bool:
     """Return whether the hint is a msgspec Struct."""
     return isinstance(hint, type) and issubclass(hint, Struct)
-
-
-def json_names(hint: type[Any]) -> dict[str, str]:
-    """Return the names in JSON of a Struct's fields; empty otherwise."""
-    if not issubclass(hint, Struct):
-        return {}
-    return dict(zip(hint.__struct_fields__, hint.__struct_encode_fields__, strict=True))
-
-
-def tag_of(hint: type[Any]) -> dict[str, Json]:
-    """Return a Struct's tag by its key in JSON; empty without."""
-    if not issubclass(hint, Struct) or hint.__struct_config__.tag is None:
-        return {}
-    config = hint.__struct_config__
-    return {str(config.tag_field): config.tag}
 
 
 def is_named_tuple(hint: Hint) -> bool:

@@ -32,14 +32,12 @@ from neuraxis.plugins.functions.hint_kinds import (
     enum_values,
     field_hints,
     is_named_tuple,
-    json_names,
     required_keys,
-    tag_of,
 )
 from neuraxis.plugins.functions.key_hints import key_schema
 from neuraxis.plugins.functions.pydantic_hints import is_pydantic, json_schema
 from neuraxis.schema.annotations import CLASS_KEY, KEYS_KEY
-from neuraxis.schema.builders import literal_of, union_of
+from neuraxis.schema.builders import json_names, literal_of, tag_of, union_of
 from neuraxis.specs import Json
 
 _PARTS = frozenset({*UNIONS, *LISTS, *SETS, *MAPPINGS, tuple})

@@ -15,7 +15,7 @@ from typing import Any
 from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
 from neuraxis.plugins.functions.hint_kinds import SIMPLE, Hint, enum_values
-from neuraxis.schema.describe import key_text
+from neuraxis.schema.describe import SECONDS, key_text
 from neuraxis.specs import Json
 
 _INTEGER = {"title": "int", "pattern": r"^[+-]?[0-9]{1,300}$"}
@@ -27,7 +27,10 @@ _NUMBER = {
 _NUMBERS: Mapping[Hint, tuple[dict[str, Json], Callable[[Any], Any]]] = {
     int: (_INTEGER, int),
     float: (_NUMBER, float),
-    datetime.timedelta: (_NUMBER, lambda said: datetime.timedelta(seconds=float(said))),
+    datetime.timedelta: (
+        {**_NUMBER, "title": SECONDS},
+        lambda said: datetime.timedelta(seconds=float(said)),
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import math
+import sys
 from collections.abc import (
     Callable,
     Collection,
@@ -14,7 +14,7 @@ from collections.abc import (
 )
 from functools import partial
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import class_name, did_you_mean, nearest, quote
@@ -236,11 +236,22 @@ def is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
+TIME_LIMIT = "a finite number of seconds above 0"
+"""What `is_time_limit` expects, in words."""
+
+
+def is_time_limit(value: Any) -> TypeGuard[float]:
+    """Return whether a command's time limit can be counted with."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # an int may be too large for a float, and a float infinite
+    return is_number and 0 < value <= sys.float_info.max
+
+
 def _wrong(name: str, value: Any) -> str:
     """Return what is expected instead of the value; empty if valid."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if name == "time_limit" and not (is_number and value > 0 and math.isfinite(value)):
-        return "seconds above 0"
+    if name == "time_limit" and not is_time_limit(value):
+        return TIME_LIMIT
     if name == "concurrency" and not (
         is_number and isinstance(value, int) and value > 0
     ):

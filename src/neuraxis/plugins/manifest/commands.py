@@ -7,7 +7,6 @@ K1, K2, D1). The Neuraxis extensions are read the same for both.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -23,6 +22,7 @@ from neuraxis.plugins.extensions import (
     reference_places,
 )
 from neuraxis.plugins.functions.hints import Defs, inlined
+from neuraxis.plugins.functions.validate import TIME_LIMIT, is_time_limit
 from neuraxis.plugins.manifest.problems import Notes
 from neuraxis.schema import (
     NotationProblem,
@@ -93,7 +93,7 @@ def read_commands(
         spec = _command(command, place, types, notes)
         if spec.name in specs:
             where = (*place, "command_name")
-            notes.error(where, f"the command {spec.name!r} stands twice")
+            notes.error(where, f"the command {spec.name!r} is declared twice")
         elif spec.name:
             specs[spec.name] = spec
             if any(problem.severity == "command" for problem in notes.found[before:]):
@@ -313,10 +313,8 @@ def _time_limit(
     value = command.get("time_limit")
     if value is None:
         return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # an int may be too large for a float, and a float infinite
-    if not is_number or not 0 < value <= sys.float_info.max:
-        message = f"time_limit: expected seconds above 0, got {quote(value)}"
+    if not is_time_limit(value):
+        message = f"time_limit: expected {TIME_LIMIT}, got {quote(value)}"
         notes.error((*place, "time_limit"), message)
         return None
     return float(value)

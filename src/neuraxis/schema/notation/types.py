@@ -270,7 +270,9 @@ class _Parser:
         dots = arguments is not None and len(plain) != len(arguments)
         if dots:
             if meaning != "tuple" or arguments is None or arguments[1:] != [None]:
-                raise _Mistake(f"type {self.text!r}: ... stands only in Tuple[T, ...]")
+                raise _Mistake(
+                    f"type {self.text!r}: ... is allowed only in Tuple[T, ...]"
+                )
             meaning = "list"
         maker = MAKERS.get(meaning)
         if maker is not None:

@@ -17,7 +17,7 @@ from neuraxis.assets.describe import describe
 from neuraxis.assets.embed import COLUMNS, is_picture, of_root, rows_of
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.events import Event, MessageSent
-from neuraxis.formatting import digits
+from neuraxis.formatting import counted, digits
 from neuraxis.journal import Entry
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Plan
@@ -112,9 +112,7 @@ def _objects(objects: Objects) -> list[str]:
 def _table(names: list[str], rows: list[Sequence[Any]], total: int) -> str:
     head = "".join(f"<th>{_short(name, _CELL)}</th>" for name in names[:COLUMNS])
     body = "".join(f"<tr>{''.join(map(_cell, row[:COLUMNS]))}</tr>" for row in rows)
-    rows_told = "1 row" if total == 1 else f"{total:,} rows"
-    columns = "1 column" if len(names) == 1 else f"{len(names)} columns"
-    size = f"{rows_told}, {columns}"
+    size = f"{counted(total, 'row')}, {counted(len(names), 'column')}"
     return f"<table><thead><tr>{head}</tr></thead>{body}</table><p>{size}</p>"
 
 
