@@ -31,7 +31,7 @@ from neuraxis.messages import Call, CallError, Completion, Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.build import build
 from neuraxis.plugins.functions.places import Spot, spot_of
-from neuraxis.plugins.loader import load_plugin, without_code
+from neuraxis.plugins.loader import as_given, load_plugin, without_code
 from neuraxis.plugins.manifest.load import line_of_command
 from neuraxis.plugins.registry import Command, Plugin, Registry
 from neuraxis.plugins.source import find_source
@@ -211,7 +211,7 @@ def findings(plugin: Plugin) -> list[ManifestProblem]:
                 file=spot.file, line=spot.line, message=message, severity="warning"
             )
         )
-    return found
+    return [*as_given(found, Path(file))]
 
 
 def _spot_of(command: Command) -> Spot:

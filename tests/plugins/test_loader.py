@@ -450,6 +450,12 @@ def g(a: int = "one", b: [int] = 1): ...
         ["mine.py:6", "error", "g", "parameter 'b'"],
         ["mine.py:6", "error", "g", "names_file"],
     ]
+    fine = text[: text.index("@")] + "@command\ndef h(): ...\n"
+    (tmp_path / "mine.py").write_text(fine, encoding="utf-8")
+    assert [told.partition(" ")[0] for told in check_plugin("mine.py")] == [
+        "mine.py:1:",
+        "mine.py:3:",
+    ]
     (tmp_path / "mine.py").write_text("class Mine: ...\n", encoding="utf-8")
     (said,) = check_plugin("mine.py")
     assert said.startswith("mine.py:1: error: expected functions marked by @command")

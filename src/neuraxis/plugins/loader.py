@@ -220,12 +220,15 @@ def _from_path(path: Path, allowed_dirs: Iterable[Path], strict: bool) -> Plugin
         try:
             plugin = plugin_from(module, name=path.stem)
         except ManifestError as error:
-            raise ManifestError(_as_given(error.problems, path)) from error
-        return replace(plugin, problems=_as_given(plugin.problems, path))
+            raise ManifestError(as_given(error.problems, path)) from error
+        spec = replace(plugin.spec, source=str(path))
+        for command in plugin.commands.values():
+            command.plugin = spec
+        return replace(plugin, spec=spec, problems=as_given(plugin.problems, path))
     return _from_folder(path, allowed_dirs, strict)
 
 
-def _as_given(
+def as_given(
     problems: Iterable[ManifestProblem], code: Path
 ) -> tuple[ManifestProblem, ...]:
     """Return problems with the file as the user named it."""
@@ -259,7 +262,7 @@ def _from_folder(
         commands = _commands(spec, holder, module, code)
     except ManifestError as error:
         # An unused key may explain why code and description disagree.
-        found = (*problems, *_as_given(error.problems, code))
+        found = (*problems, *as_given(error.problems, code))
         raise ManifestError(found) from error
     problems = (*problems, *misnamed(spec, module))
     close = None if holder is module else close_of(holder, commands)
