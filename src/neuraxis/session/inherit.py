@@ -75,7 +75,8 @@ class Inherited(Struct, frozen=True, kw_only=True):
             sent=known.sent,
             given=label,
         )
-        made.reads(label)
+        # what the outer model read may have decided which words it hands on
+        made.reads(label | known.read)
         return prepared(made, self.policy, settings)
 
 
