@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Message
-from neuraxis.plugins.loader import load_plugin
+from neuraxis.plugins.loader import check_code, load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry, close_all
 from neuraxis.plugins.source import LogsProblems, find_source
@@ -85,6 +85,7 @@ def _loaded(
     outer = find_source(source)
     if outer is None:
         plugin = load_plugin(source, strict=strict)
+        check_code(plugin)
         if plugin.close is not None and plugin is not source:
             closing.append(plugin.close)
         return [(isinstance(source, str | Path), plugin)]
