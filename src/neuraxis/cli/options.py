@@ -325,7 +325,7 @@ def make_session(
         policy=replace(
             policy,
             yes_to=(*policy.yes_to, *choices.yes_to),
-            allow_hosts=choices.allow_host,
+            allow_hosts=(*policy.allow_hosts, *choices.allow_host),
         ),
         approve="later" if choices.later else approve,
         options=Options(
