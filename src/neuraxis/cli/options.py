@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from neuraxis.cli.display.text import echo
 from neuraxis.cli.standard_output import kept_for_answers
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import why_unusable
+from neuraxis.formatting import did_you_mean, nearest, why_unusable
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "base_url": click.option("--base-url", help="An OpenAI-compatible server."),
     "dialect": click.option(
         "--dialect",
-        help="How calls are written: intents, envelope_v1, envelope_v2, native.",
+        type=click.Choice(("intents", "envelope_v1", "envelope_v2", "native")),
+        help="How calls are written.",
     ),
     "instructions": click.option(
         "--instructions",
@@ -328,8 +330,23 @@ def make_session(
     )
     with _warnings_told(), kept_for_answers():
         if resume is None:
-            return Session(id=reopen, **arguments)
-        return Session.open(resume, **arguments)
+            session = Session(id=reopen, **arguments)
+        else:
+            session = Session.open(resume, **arguments)
+    _tell_unused(choices.yes_to, session)
+    return session
+
+
+def _tell_unused(patterns: Sequence[str], session: Session) -> None:
+    """Warn of each `--yes-to` that fits no command.
+
+    It is no error: it may be meant for the plugins of an agent inside a command.
+    """
+    known = [*session.registry.targets, *session.registry.tool_names]
+    for pattern in patterns:
+        if not fnmatch.filter(known, pattern):
+            close = did_you_mean(nearest(pattern, known))
+            echo(f"neuraxis: --yes-to {pattern} fits no command here.{close}", err=True)
 
 
 @contextmanager
