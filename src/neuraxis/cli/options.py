@@ -21,9 +21,11 @@ from neuraxis.formatting import did_you_mean, nearest, why_unusable
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
+    from neuraxis.events import ApprovalAsked
     from neuraxis.journal import Journal, SessionInfo
     from neuraxis.planning.plan import OnError
     from neuraxis.policy.gate import Approve
+    from neuraxis.session.options import Options
     from neuraxis.session.session import Session
     from neuraxis.session.visible_results import ShowResults
     from neuraxis.settings import Settings
@@ -290,12 +292,17 @@ def make_session(
     from neuraxis.cli.approve import ask_on_terminal, is_somebody_there
     from neuraxis.execution.budget import Budget
     from neuraxis.policy.rules import policy_from
-    from neuraxis.session.options import Options, SessionArguments
+    from neuraxis.session.options import SessionArguments
     from neuraxis.session.session import Session
 
     settings = settings_of(choices)
     policy = policy_from(settings.section("policy"))
-    approve = approve or (ask_on_terminal if is_somebody_there() else None)
+    made: list[Session] = []
+
+    async def ask(asked: ApprovalAsked) -> bool | str:
+        return await ask_on_terminal(asked, *made)
+
+    approve = approve or (ask if is_somebody_there() else None)
     if choices.template:
         read_file(choices.template, "--template ")
     arguments = SessionArguments(
@@ -317,24 +324,32 @@ def make_session(
             allow_hosts=choices.allow_host,
         ),
         approve="later" if choices.later else approve,
-        options=Options(
-            reopen=reopen is not None,
-            template=choices.template,
-            asset_folder=asset_folder(settings),
-            versions_folder=versions_folder(settings),
-            strict=choices.strict,
-            early_start=not choices.no_early_start,
-            on_error=choices.on_error or "fail_fast",
-            show_results=choices.show_results,
-        ),
+        options=_uncommon(choices, settings, reopen=reopen is not None),
     )
     with _warnings_told(), kept_for_answers():
         if resume is None:
             session = Session(id=reopen, **arguments)
         else:
             session = Session.open(resume, **arguments)
+    made.append(session)
     _tell_unused(choices.yes_to, session)
     return session
+
+
+def _uncommon(choices: Choices, settings: Settings, *, reopen: bool) -> Options:
+    """Return the session's less common options."""
+    from neuraxis.session.options import Options
+
+    return Options(
+        reopen=reopen,
+        template=choices.template,
+        asset_folder=asset_folder(settings),
+        versions_folder=versions_folder(settings),
+        strict=choices.strict,
+        early_start=not choices.no_early_start,
+        on_error=choices.on_error or "fail_fast",
+        show_results=choices.show_results,
+    )
 
 
 def _tell_unused(patterns: Sequence[str], session: Session) -> None:
