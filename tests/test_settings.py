@@ -95,6 +95,8 @@ def test_a_projects_file_may_not_loosen_what_holds_it_back(tmp_path: Path) -> No
         '[search]\nkey_env = "AWS_SECRET_ACCESS_KEY"\n',
         '[search]\ngoogle_url = "https://evil.example"\n',
         '"search.key_env" = "X"\n',
+        '[models."gpt-4.1"]\nkey_env = "X"\n',
+        '[gemini]\nkey_env = "X"\n',
     ],
 )
 def test_a_projects_file_may_not_choose_what_key_is_sent_where(

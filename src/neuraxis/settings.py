@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -24,14 +25,14 @@ from neuraxis.specs import Json
 FILE_NAME = "neuraxis.toml"
 
 GUARDED: Mapping[str, str] = {
-    "sandbox": "it holds back what the project may do",
-    "policy": "it holds back what the project may do",
-    "search.key_env": "it says which key is sent",
+    "sandbox.*": "it holds back what the project may do",
+    "policy.*": "it holds back what the project may do",
+    "*.key_env": "it says which key is sent",
     "search.google_url": "it says where a key is sent",
     "files.versions_bytes": "it limits what `undo` can restore",
     "instructions": "the model takes it for your own words",
 }
-"""Sections and keys that a project's file may not set, and why: it may come from
+"""Patterns of keys that a project's file may not set, and why: it may come from
 anybody, or be written by a script."""
 INSIDE = ("workspace", "search.folder")
 """Folders that a project's file may only set inside the project."""
@@ -51,6 +52,8 @@ class Setting(Struct, frozen=True, kw_only=True):
     source: str
     of_project: bool = False
     """Whether it comes from a project's file, which may be untrusted."""
+    users: Json = ()
+    """The items of a joined list that the user's own file has, too."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -67,6 +70,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         """Check whether a dotted key's value comes from a project's file."""
         found = self.values.get(key)
         return found is not None and found.of_project
+
+    def items_of_project(self, key: str) -> list[Json]:
+        """Return the items of a list that only a project's file names."""
+        found = self.values.get(key)
+        if found is None or not found.of_project:
+            return []
+        return [item for item in listed(found.value) if item not in found.users]
 
     def section(self, prefix: str) -> dict[str, Json]:
         """Return all values below `prefix.`, without the prefix."""
@@ -125,7 +135,8 @@ def load(
         file = project / FILE_NAME
         own = _read(file, of_project=True)
         for key, setting in own.items():
-            if why := GUARDED.get(key) or GUARDED.get(key.partition(".")[0]):
+            whys = (why for part, why in GUARDED.items() if fnmatchcase(key, part))
+            if why := next(whys, ""):
                 raise ConfigError(
                     f"{file}: {key} may not be set in a project's file, since {why}; "
                     f"{_elsewhere(key, users)}"
@@ -162,6 +173,7 @@ def _joined(
             value=[item for one in both for item in listed(one.value)],
             source=" and ".join([one.source for one in both]),
             of_project=True,
+            users=listed(users["plugins"].value),
         )
     return found
 

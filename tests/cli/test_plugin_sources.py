@@ -1,13 +1,17 @@
 """`neuraxis plugins add`: an API becomes part of the settings."""
 
 import json
+import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bridges.mcp_client.servers import SERVER
 from bridges.openapi_client.documents import PETS
 from cli_process import neuraxis
+from neuraxis.cli.options import Choices, plugin_sources
 from neuraxis.cli.plugin_sources import add_to_settings, source_text
 from neuraxis.errors import ConfigError
 from neuraxis.settings import load
@@ -66,6 +70,65 @@ def test_a_secret_may_not_stand_in_a_projects_file(tmp_path: Path) -> None:
         load(tmp_path, {"NEURAXIS_HOME": str(tmp_path / "home")})
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"headers": {"Authorization": "Bearer secret://SHOP"}},
+        {"headers": {"X": "${HOME}"}},
+        {"env": {"X": "${env:NOT_SET:-x}"}},
+        {"auth": "secret://SHOP"},
+        {"oauth": {"client_id": "x", "client_secret": "secret://SHOP"}},
+    ],
+)
+def test_a_server_that_takes_a_secret_may_not_stand_in_a_projects_file(
+    entry: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its MCP file sent any secret and variable to a server of its own."""
+    monkeypatch.chdir(tmp_path)
+    text = json.dumps({"servers": {"shop": {"url": "https://x.example/", **entry}}})
+    Path("s.json").write_text(text.replace("secret:", "\\u0073ecret:"), "utf-8")
+    Path("neuraxis.toml").write_text('plugins = [" mcp: s.json"]', "utf-8")
+    environ = {"NEURAXIS_HOME": str(tmp_path / "home")}
+    with pytest.raises(ConfigError, match=r"neuraxis\.toml: plugins: .*got [s$]"):
+        plugin_sources(Choices(), load(tmp_path, environ))
+    named = plugin_sources(Choices(plugin=(" mcp: s.json",)), load(tmp_path, environ))
+    assert named[-1] == " mcp: s.json"
+    users = tmp_path / "home" / "config"
+    users.mkdir(parents=True)
+    Path("neuraxis.toml").rename(users / "neuraxis.toml")
+    assert plugin_sources(Choices(), load(tmp_path, environ)) == named
+
+
+def test_a_variable_in_the_address_of_a_server_is_refused(tmp_path: Path) -> None:
+    """Variables are filled in there, too; what names none goes on working."""
+    file = tmp_path / "neuraxis.toml"
+    file.write_text('plugins = ["mcp:https://x.example/${OPENAI_API_KEY:-x}"]', "utf-8")
+    environ = {"NEURAXIS_HOME": str(tmp_path / "home")}
+    with pytest.raises(ConfigError, match="may not say where these are sent"):
+        plugin_sources(Choices(), load(tmp_path, environ))
+    file.write_text('plugins = ["mcp:https://x.example/mcp"]', "utf-8")
+    assert plugin_sources(Choices(), load(tmp_path, environ))
+
+
+def test_a_server_that_takes_a_variable_is_added_to_the_users_own_file(
+    tmp_path: Path,
+) -> None:
+    """With its full path, and a run in this folder then has it."""
+    entry = {"command": sys.executable, "args": [str(SERVER), "tame"]}
+    servers = {"servers": {"shop": {**entry, "env": {"KEY": "${HOME:-x}"}}}}
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps(servers), "utf-8")
+    home = str(tmp_path / "home")
+    add = ("plugins", "add", "--mcp", "s.json")
+    added = neuraxis(*add, cwd=tmp_path, NEURAXIS_HOME=home)
+    assert added.returncode == 0, added.stderr
+    assert not (tmp_path / "neuraxis.toml").exists()
+    written = (tmp_path / "home/config/neuraxis.toml").read_text("utf-8")
+    assert tomllib.loads(written)["plugins"] == [f"mcp:{file}"]
+    listed = neuraxis("plugins", "list", cwd=tmp_path, NEURAXIS_HOME=home)
+    assert "shop" in listed.stdout
+
+
 def test_a_document_is_added_and_its_commands_are_listed(tmp_path: Path) -> None:
     """`add` reads it, checks it, and later commands know it."""
     document(tmp_path)
@@ -90,7 +153,8 @@ def test_with_a_key_it_is_added_to_the_users_own_file(tmp_path: Path) -> None:
     assert added.returncode == 0, added.stderr
     assert not (tmp_path / "neuraxis.toml").exists()
     written = tomllib.loads((home / "config" / "neuraxis.toml").read_text("utf-8"))
-    assert written["plugins"] == ["openapi:'pets api.json' auth=secret://PETS"]
+    place = tmp_path / "pets api.json"  # in another folder it might be another's
+    assert written["plugins"] == [f"openapi:'{place}' auth=secret://PETS"]
 
 
 def test_a_new_plugin_is_accepted_where_there_is_a_lock(tmp_path: Path) -> None:
@@ -112,10 +176,13 @@ def test_the_same_document_twice_is_refused_by_name(tmp_path: Path) -> None:
     neuraxis("plugins", "add", file.name, cwd=tmp_path)
     written = (tmp_path / "neuraxis.toml").read_text("utf-8")
     (tmp_path / "copy.json").write_text(file.read_text("utf-8"), "utf-8")
-    for again in (file.name, "copy.json"):
+    for again, told in (
+        (file.name, "it is already added"),
+        ("copy.json", "the plugin name 'pet_store' is taken by openapi:"),
+    ):
         refused = neuraxis("plugins", "add", again, cwd=tmp_path)
         assert refused.returncode != 0
-        assert "the plugin name 'pet_store' is taken by openapi:" in refused.stderr
+        assert told in refused.stderr
     assert (tmp_path / "neuraxis.toml").read_text("utf-8") == written
     named = neuraxis("plugins", "add", "copy.json", "--name", "second", cwd=tmp_path)
     assert named.returncode == 0, named.stderr

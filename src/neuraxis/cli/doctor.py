@@ -69,11 +69,13 @@ def _python() -> Finding:
 
 
 def _settings() -> tuple[Settings, list[Finding]]:
-    """Return the settings, without any file that cannot be read."""
+    """Return the settings, without any file that cannot be used."""
     told: list[Finding] = []
     for project in (Path.cwd(), None):
         try:
-            return load(project), told
+            settings = load(project)
+            plugin_sources(Choices(), settings)
+            return settings, told
         except NeuraxisError as error:
             finding = Finding(what="setting", state="broken", detail=str(error))
             if finding not in told:

@@ -265,10 +265,23 @@ def _schema_in(file: str | None) -> Json:
 
 
 def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
-    """Return the built-in plugins and the named ones."""
-    from neuraxis.settings import listed
+    """Return the built-in plugins and the named ones.
+
+    Raises:
+        ConfigError: a project's file names a server that takes a secret.
+    """
+    from neuraxis.bridges.mcp_client.config import taken_by
+    from neuraxis.settings import FILE_NAME, listed, user_dir
 
     named = list(choices.plugin)
+    for item in settings.items_of_project("plugins"):
+        if item not in named and (taken := taken_by(str(item))):
+            raise ConfigError(
+                f"{settings.values['plugins'].source}: plugins: {item}: expected a "
+                f"server that takes no secret and no variable, got {taken}; a "
+                "project's file may not say where these are sent: name it, with its "
+                f"full path, in {user_dir('config') / FILE_NAME}, or give --plugin"
+            )
     named += [str(item) for item in listed(settings.get("plugins", []))]
     builtin = [] if choices.no_builtin else [f"neuraxis:{name}" for name in BUILTIN]
     return list(dict.fromkeys([*builtin, *named]))

@@ -119,15 +119,21 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
 
     SOURCE is an OpenAPI document (URL or file), a folder with a skill, or a plugin;
     --mcp names an MCP server instead. It is loaded once, to show what it offers and
-    what cannot be used. With --auth it is added to your own settings: a project's
-    file, which may come from anybody, may not say where a secret is sent.
+    what cannot be used. If it takes a secret or a variable of the environment, it is
+    added to your own settings: a project's file, which may come from anybody, may not
+    say where these are sent.
     """
+    from neuraxis.bridges.mcp_client.config import taken_by
     from neuraxis.cli.options import Choices, plugin_sources
     from neuraxis.settings import load, user_dir
 
     if (source is None) == (mcp is None):
         raise ConfigError("plugins add: expected either a SOURCE or --mcp SERVER")
-    text = source_text(f"mcp:{mcp}" if mcp is not None else str(source), **options)
+    given = str(source) if mcp is None else mcp
+    is_own = options.get("auth") is not None or bool(mcp and taken_by(f"mcp:{mcp}"))
+    if is_own and Path(given).is_file():
+        given = str(Path(given).absolute())  # each folder may have such a file
+    text = source_text(given if mcp is None else f"mcp:{given}", **options)
     loaded, errors = load_all((text,))
     if errors:
         raise errors[0]
@@ -138,7 +144,7 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
     if not any(plugin.commands for plugin in loaded):
         raise ConfigError(f"{text}: it offers no command, so it was not added")
     _refuse_taken(text, loaded, plugin_sources(Choices(), load(Path.cwd())))
-    users = user_dir("config") if options.get("auth") is not None else None
+    users = user_dir("config") if is_own else None
     echo(f"added to {add_to_settings(text, users)}")
     _lock(text, [plugin.spec for plugin in loaded])
     return 0
@@ -146,6 +152,8 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
 
 def _refuse_taken(source: str, loaded: Sequence[Any], listed: Sequence[str]) -> None:
     """Refuse plugins whose names are taken by those that are listed already."""
+    if source in listed:
+        raise ConfigError(f"{source}: it is already added; nothing was changed")
     others, _ = load_all(listed)  # what cannot be loaded is reported by a run
     places = {other.spec.name: other.spec.source for other in others}
     for plugin in loaded:
@@ -198,8 +206,9 @@ def source_text(source: str, **options: str | None) -> str:
     """
     given = {key: value for key, value in options.items() if value is not None}
     kind = source.partition(":")[0]
-    if source.lower().startswith(("http://", "https://")) or source.lower().endswith(
-        (".json", ".yaml", ".yml")
+    if kind != "mcp" and (
+        source.lower().startswith(("http://", "https://"))
+        or source.lower().endswith((".json", ".yaml", ".yml"))
     ):
         kind, source = "openapi", f"openapi:{shlex.quote(source)}"
     elif (Path(source) / "SKILL.md").is_file():

@@ -34,7 +34,7 @@ from neuraxis.execution.budget import Budget
 from neuraxis.execution.cancellation import CallCancellation
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Usage as Tokens
-from neuraxis.policy.provenance.labels import OWN, Label, from_told
+from neuraxis.policy.provenance.labels import OWN, Label, from_told, is_outside
 from neuraxis.specs import Json
 
 T = TypeVar("T")
@@ -279,6 +279,8 @@ class ParentRun(Struct, frozen=True, kw_only=True):
     def _wrote(self, files: Sequence[str]) -> None:
         origins = self.runtime.gate.origins
         label = origins.results.get(self.call_id, OWN)
+        if is_outside(label):
+            origins.copying.add(self.call_id)  # it may have copied what it read
         for path in files:
             origins.wrote(path, label, self.call_id)
             self.runtime.wrote(path)

@@ -26,8 +26,8 @@ from neuraxis.policy.provenance.labels import (
     is_private,
     private_in,
 )
-from neuraxis.policy.provenance.tracker import normal
 from neuraxis.policy.provenance.words import is_own, leaves, place_of
+from neuraxis.sandbox.files.paths import normal
 from neuraxis.schema.annotations import ANY, covers, is_covered
 from neuraxis.specs import CommandSpec, Json
 
@@ -121,14 +121,15 @@ def _is_mixed(item: Traced) -> bool:
 
 def _carrier(traced: Sequence[Traced], arguments: Json, facts: Facts) -> Traced | None:
     """Return an address from outside that is sent something private."""
-    chosen = next((item for item in traced if is_outside(item.label)), None)
-    if chosen is None:
-        return None
-    others = OWN.union(*(item.label for item in facts.traced if item not in traced))
-    told = is_private(others - chosen.label) or any(
+    secret = any(
         isinstance(leaf, str) and "secret://" in leaf for _, leaf in leaves(arguments)
     )
-    return chosen if told else None
+    for chosen in traced:
+        others = OWN.union(*(item.label for item in facts.traced if item is not chosen))
+        told = secret or is_private(others - chosen.label)
+        if told and is_outside(chosen.label):
+            return chosen
+    return None
 
 
 def _out(

@@ -149,9 +149,8 @@ def test_a_workspace_cannot_send_the_key_away(
 
 def test_a_workspace_cannot_name_a_variable(tmp_path: Path) -> None:
     """Or it could have any secret of the environment sent."""
-    settings = workspace(tmp_path, '[openai]\nkey_env = "AWS_SECRET_ACCESS_KEY"\n')
-    with pytest.raises(ConfigError, match="may not name the variable"):
-        named_endpoint("m", settings)
+    with pytest.raises(ConfigError, match="it says which key is sent"):
+        workspace(tmp_path, '[openai]\nkey_env = "AWS_SECRET_ACCESS_KEY"\n')
 
 
 def test_a_workspace_cannot_name_a_models_server_by_its_url(

@@ -296,3 +296,15 @@ def test_no_call_is_looked_for_when_a_cut_off_run_goes_on(tmp_path: Path) -> Non
         answer = asyncio.run(go_on(talk))
     assert (answer.outcome, wiped) == ("answered", [])
     assert _WIPE in answer.text
+
+
+@pytest.mark.parametrize(
+    "request_", ["What is in the attached file?", "What is in a1?"]
+)
+def test_the_only_attachment_needs_no_id(tmp_path: Path, request_: str) -> None:
+    """The path of an attachment is not that of a result, which the examples have."""
+    with session(tmp_path, ["neuraxis:assets"]) as talk:
+        answer = talk.run_sync(request_, attach=[{"price": 3}])
+    (call,) = answer.calls
+    assert call.call.arguments == {"asset": "asset://a1/content"}
+    assert call.status == "done"

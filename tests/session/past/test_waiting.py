@@ -234,7 +234,7 @@ async def test_a_question_stays_open_when_its_run_is_cancelled(tmp_path: Path) -
     with session(tmp_path, plan({"tool": "stay"}, a_pay()), **given) as first:
         await first.run("pay")
         first.approve("a1")
-        task = asyncio.create_task(first.drive("", is_resumed=True))
+        task = asyncio.create_task(first.drive("resume", is_resumed=True))
         await begun.wait()
         task.cancel()
         await asyncio.wait([task])

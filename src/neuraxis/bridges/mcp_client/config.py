@@ -29,6 +29,7 @@ START_SECONDS = 30.0
 """Seconds a server may take to start and to list its tools."""
 _URL_KEYS = ("url", "serverUrl", "httpUrl", "uri")
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
+_TAKEN = re.compile(r"secret://[A-Za-z0-9_]*|\$\{[^{}]*\}")
 _INPUT = re.compile(r"\$\{input:([^{}]*)\}")
 _NAME = re.compile(r"[^A-Za-z0-9_]+")
 _RUNNERS = ("npx", "uvx", "bunx", "pipx", "node", "python", "python3", "uv", "docker")
@@ -63,6 +64,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = START_SECONDS
     effects: Mapping[str, EffectKind] = {}
     """Effects that the person, not the server, gives commands: pattern -> effect."""
+    takes: str = ""
+    """A secret or variable of the environment that its entry names."""
 
     @property
     def place(self) -> str:
@@ -115,6 +118,20 @@ def read_servers(
     if isinstance(found, str):
         raise ConfigError(found)
     return Servers(servers=(found,))
+
+
+def taken_by(source: str) -> str:
+    """Return what a source's servers take: a secret or variable, if any.
+
+    Args:
+        source: the text of any plugin source, such as `mcp:servers.json`.
+    """
+    scheme, _, rest = source.strip().partition(":")
+    try:
+        servers = read_servers(rest.strip()).servers if scheme == "mcp" else ()
+    except ConfigError:
+        return ""  # reported where it is loaded
+    return next((server.takes for server in servers if server.takes), "")
 
 
 def suggested_name(text: str) -> str:
@@ -252,6 +269,7 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
         headers={**texts("headers"), **_bearer(entry)},
         oauth=_oauth(entry),
         effects=cast("dict[str, EffectKind]", effects),
+        takes=found[0] if (found := _TAKEN.search(repr(entry))) else "",
     )
     if made.url and urlsplit(made.url).scheme not in ("http", "https"):
         got = describe_given(made.url)

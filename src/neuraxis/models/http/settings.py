@@ -2,7 +2,7 @@
 
 The command line, the environment and the user's own settings file may say where a key
 is sent. A project's file may come from anybody, so a server that it names gets no
-key, and it may not name the variable of a key.
+key (and `neuraxis.settings` refuses a `key_env` there).
 """
 
 from __future__ import annotations
@@ -18,13 +18,7 @@ from msgspec import Struct, field
 from neuraxis.errors import ConfigError, ModelUnavailable
 from neuraxis.formatting import quote
 from neuraxis.models.grammar import KINDS, Kind
-from neuraxis.settings import (
-    FILE_NAME,
-    Settings,
-    unknown_option,
-    user_dir,
-    wrong_option,
-)
+from neuraxis.settings import Settings, unknown_option, wrong_option
 from neuraxis.specs import Json
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -287,15 +281,8 @@ def _is_projects_choice(base: str, settings: Settings) -> bool:
 def _key_env(settings: Settings, *keys: str) -> str:
     for key in keys:
         found = settings.get(key)
-        if not found:
-            continue
-        if settings.is_of_project(key):
-            raise ConfigError(
-                f"{settings.values[key].source}: {key}: a project's file may not "
-                "name the variable whose value is sent to a server. Set it in "
-                f"{user_dir('config') / FILE_NAME} or in the environment."
-            )
-        return _string(found, key)
+        if found:
+            return _string(found, key)
     return ""
 
 

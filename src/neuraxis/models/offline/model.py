@@ -16,6 +16,7 @@ from neuraxis.specs import PluginSpec
 
 _ASKED = re.compile(r"(?:^|\n)q: (.*?)\n\s*a:\s*$", re.DOTALL)
 _ESCAPED = re.compile(r"^([ \t]*)\\([qa]:)", re.MULTILINE | re.IGNORECASE)
+_ATTACHED = re.compile(r"\bthe (?:attached \w+|attachment)\b", re.IGNORECASE)
 _ERROR = re.compile(r'"message": *("(?:[^"\\]|\\.)*")')
 
 
@@ -47,7 +48,8 @@ class OfflinePlanner:
             results[:0] = before.pop().results
         if results:
             return say.results(results), "answer"  # the words of others, and no plan
-        text = last.content.partition(call_errors.asset_list(()).partition("\n")[0])[0]
+        begin = call_errors.asset_list(()).partition("\n")[0]
+        text, _, listed = last.content.partition(begin)
         answers = last.role == "tool" or (before and before[-1].role == "assistant")
         if answers and '"error' in text and (errors := _ERROR.findall(text)):
             why = " ".join([json.loads(error) for error in errors])
@@ -55,10 +57,13 @@ class OfflinePlanner:
                 f"The plan was refused, nothing was done: {why}",
                 "declined",
             )
-        found = plan(_spoken(text.strip()), known, _turns(before, known))
+        asked, attached = _spoken(text.strip()), _attached(listed)
+        if len(attached) == 1:
+            asked = _ATTACHED.sub(attached[0], asked)
+        found = plan(asked, known, _turns(before, known))
         if not found.steps:
             return say.declined(found, known), "declined"
-        return _written(found.steps, prompt), "stop"
+        return _written(found.steps, prompt, attached), "stop"
 
 
 def _spoken(text: str) -> str:
@@ -71,6 +76,13 @@ def _spoken(text: str) -> str:
             return content
     found = _ASKED.search(text)
     return _ESCAPED.sub(r"\1\2", found[1]).strip() if found else text
+
+
+def _attached(listed: str) -> list[str]:
+    """Return the ids of attached objects, from the list of assets."""
+    rows = [json.loads(row) for row in listed.splitlines() if row.startswith("{")]
+    told = [row for row in rows if "content" in row]  # others are short or a count
+    return [row["asset_id"] for row in told if "content/command" not in row]
 
 
 def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:
@@ -90,14 +102,19 @@ def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:
     return turns
 
 
-def _written(steps: Sequence[Step], prompt: Prompt) -> str:
+def _written(steps: Sequence[Step], prompt: Prompt, attached: Sequence[str]) -> str:
     write = prompt.write
     assert write is not None
     # The envelope says plugin and command; the other dialects one name.
     both = '"receiver"' in write([Call(id="", plugin=None, command="probe")])
+    # examples speak of results; what is attached is the content itself
+    own = {
+        f"asset://{one}/content/response": f"asset://{one}/content" for one in attached
+    }
     calls: list[Call] = []
     for number, step in enumerate(steps, 1):
-        tool, given = step.tool, dict(step.arguments)
+        tool = step.tool
+        given = {k: own.get(str(v), v) for k, v in step.arguments.items()}
         plugin, name = (tool.plugin, tool.spec.name) if both else (None, tool.name)
         call = Call(id=f"call_{number}", plugin=plugin, command=name, arguments=given)
         calls.append(call)

@@ -12,10 +12,12 @@ from pathlib import Path as File
 
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
-from neuraxis.policy.provenance.labels import OWN, How, Label, Traced
+from neuraxis.policy.provenance.labels import FILES, OWN, How, Label, Traced
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import is_own, leaves
 from neuraxis.references.path import walk
+from neuraxis.sandbox.files.paths import FileRefused
+from neuraxis.sandbox.files.workspace import read_bytes
 from neuraxis.schema.annotations import Annotations
 from neuraxis.specs import Json
 
@@ -56,9 +58,12 @@ def references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]
 def _contents(
     origins: Origins, arguments: Json, marks: Annotations, workspace: File
 ) -> Iterator[Traced]:
-    """The files that arguments name, where others may have written them."""
+    """The files that arguments name, where others may have written them.
+
+    Who names a file that is not there is told names that are nearly so.
+    """
     for place, use in marks.files:
-        if use not in ("read", "run"):
+        if use not in ("read", "run", "change", "remove"):
             continue
         given = [
             value
@@ -68,8 +73,20 @@ def _contents(
         if not given and isinstance(arguments, dict) and place[0] not in arguments:
             given = ["."]  # what is left out is the whole workspace
         for value in given:
-            if label := origins.of_file(workspace, value, run=use == "run"):
-                yield Traced(path=place, value=value, label=label, how="file")
+            label = OWN
+            if use in ("read", "run"):
+                label = origins.of_file(workspace, value, run=use == "run")
+            if label or _has_near(workspace, value):
+                yield Traced(path=place, value=value, label=label or FILES, how="file")
+
+
+def _has_near(workspace: File, path: str) -> bool:
+    """Return whether the error of a missing file names others."""
+    try:
+        read_bytes(workspace, path, limit=0)
+    except FileRefused as error:
+        return bool(error.near)
+    return False
 
 
 def kept_content(
