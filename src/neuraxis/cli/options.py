@@ -345,7 +345,8 @@ def make_session(
         else:
             session = Session.open(resume, **arguments)
     made.append(session)
-    _tell_unused(choices.yes_to, session)
+    if reopen is None:  # a batch would say it for each row
+        _tell_unused(choices.yes_to, session)
     return session
 
 
