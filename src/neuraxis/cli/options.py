@@ -345,8 +345,7 @@ def make_session(
         else:
             session = Session.open(resume, **arguments)
     made.append(session)
-    if reopen is None:  # a batch would say it for each row
-        _tell_unused(choices.yes_to, session)
+    _tell_unused(choices.yes_to if reopen is None else (), session)
     return session
 
 
@@ -369,7 +368,8 @@ def _uncommon(choices: Choices, settings: Settings, *, reopen: bool) -> Options:
 def _tell_unused(patterns: Sequence[str], session: Session) -> None:
     """Warn of each `--yes-to` that fits no command.
 
-    It is no error: it may be meant for the plugins of an agent inside a command.
+    It is no error: it may be meant for the plugins of an agent inside a command. A
+    batch, which reopens sessions, would repeat it for each row.
     """
     known = [*session.registry.targets, *session.registry.tool_names]
     for pattern in patterns:
