@@ -109,7 +109,7 @@ _ASKS = ("?", "？", "؟", "か。")
 _SENTENCE = re.compile(
     r"[^.!?？؟。<>\n]++(?:[.!?](?=\w)[^.!?？؟。<>\n]*+)*+[.!?？؟。]*+(?!>)"
 )
-_IN_QUOTES = re.compile(r'"[^"\n]{0,200}+"|“[^”\n]{0,200}+”|`[^`\n]{0,200}+`')
+_IN_QUOTES = re.compile(r'"[^"\n]*+"|“[^“”\n]*+”|`[^`\n]*+`')
 _ARGUMENTS = frozenset(("arguments", "parameters", "params", "args", "input"))
 _YAML_FENCE = re.compile(
     r"^[ \t]*+```[ \t]*+ya?ml[ \t]*+\n(?P<block>[^`]*+)```",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -279,3 +280,15 @@ def test_a_decline_is_one_answer_in_plain_words(known: Catalogue) -> None:
     assert "looks like rent_bike, but `bike` and `days` are missing" in lines[0]
     assert lines[-2] == ""
     assert "offline planner" not in "".join(lines)
+
+
+@pytest.mark.parametrize("said", ["hello", "hello world", "bananas"])
+def test_words_of_an_example_are_not_dropped(tmp_path: Path, said: str) -> None:
+    """They were taken for what writing is called, and the file read was written."""
+    (tmp_path / "old.md").write_text("mine", encoding="utf-8")
+    with Session(
+        "local:", plugins=["neuraxis:files", "neuraxis:python_file"], workspace=tmp_path
+    ) as session:
+        answer = session.run_sync(f"Read old.md and write {said} to new.md")
+    assert f"“{said.split()[-1]}”" in answer.text
+    assert not (tmp_path / "new.md").exists()

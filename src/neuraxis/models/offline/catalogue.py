@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
@@ -23,6 +24,7 @@ from neuraxis.models.offline.tokens import (
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 Node = Mapping[str, Json]
+_FILE_NAME = re.compile(r"[\w-]++\.[a-z]\w*+")
 _FORMATS = {"uri": "url", "link": "url", "date-time": "date"}
 Arguments = Mapping[str, Json]
 Lesson = tuple[tuple[Token, ...], Arguments]
@@ -155,13 +157,19 @@ def _tool(
         places = [locate(tokens, given.get(one)) for one in free]
         hidden = {place for where in places if where for place in range(*where)}
         said = [t for n, t in enumerate(tokens) if t.kind == "word" and n not in hidden]
-        known.append((" ".join([token.text for token in said]), 0.8))
+        # "a hello world function" is what its contents are about: no word of writing
+        texts = [
+            str(given[slot.name]) for slot in slots if slot.long and slot.name in given
+        ]
+        if all("{{" in text or locate(tokens, text) for text in texts):
+            known.append((" ".join([token.text for token in said]), 0.8))
         lead = {said[0].low, said[0].stem} if said and 0 not in hidden else set[str]()
         if lead and not lead & english.CLOSED:
             heads[said[0].stem] = 1.0
     for text, weight in known:
         odd = () if weight >= 0.8 else english.TURNING
-        for word in stems(text):
+        # a name such as `hello.txt` in a description is no word of the command
+        for word in stems(_FILE_NAME.sub(" ", text)):
             if not (word in english.FUNCTION or word in english.NUMBERS or word in odd):
                 lexicon[word] = max(lexicon.get(word, 0.0), weight)
     return Tool(
