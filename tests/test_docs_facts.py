@@ -140,7 +140,8 @@ def test_every_setting_has_its_line() -> None:
     for section, keys in settings_module._SECTIONS.items():
         known |= {f"{section}.{key}" for key in keys}
     known |= {f"models.NAME.{key}" for key in settings_module.MODEL_OPTIONS}
-    known |= {f"policy.{key}" for key in ("default", "rules", "yes_to", "undeclared")}
+    policy = ("allow_hosts", "default", "rules", "yes_to", "undeclared")
+    known |= {f"policy.{key}" for key in policy}
     known.discard("search.google_url")  # for tests of ours; only that it is guarded
     of_plugins = {
         key for key in told if key.startswith(("files.", "tables.", "images."))

@@ -7,16 +7,18 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis import Context, command
+from neuraxis import Context, Session, command
 from neuraxis.cli.plugins import plugins as cli
 from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Call
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins import builtin_names
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.registry import Plugin
@@ -52,6 +54,21 @@ def test_call_runs_one_command(tmp_path: Path) -> None:
     wrong = call(plugin, "greet", {"name": "Ada"})
     assert wrong.error is not None
     assert wrong.error.code == "invalid_param"
+
+
+def test_call_passes_objects_by_reference(tmp_path: Path) -> None:
+    """Also inside of lists; a file is read as `Session.attach` reads it."""
+
+    @command(effects="read")
+    def total(tables: list[polars.DataFrame]) -> int:
+        return sum(table["x"].sum() for table in tables)
+
+    table = polars.DataFrame({"x": [1, 2]})
+    table.write_csv(tmp_path / "x.csv")
+    assert call(total, "total", {"tables": [table, tmp_path / "x.csv"]}).value == 6
+    refused = call(total, "total", {"tables": [object()]}).error
+    assert refused is not None
+    assert refused.code == "invalid_asset_type"
 
 
 def test_D11_call_can_be_strict_about_the_answer(tmp_path: Path) -> None:
@@ -107,7 +124,6 @@ def test_mistakes_of_a_folder_are_told(
         ("delete", "Delete it.", {"trusted_only": ["it"]}, False),
         ("post", "Post it.", {"sends_out": ["it"]}, False),
         ("pay", "Pay.", {"effects": {"kind": "once", "destructive": False}}, False),
-        ("posts", "List what was posted.", {"effects": "read"}, False),
     ],
 )
 def test_who_sends_pays_or_deletes_and_declares_nothing_is_warned_about(
@@ -122,10 +138,34 @@ def test_who_sends_pays_or_deletes_and_declares_nothing_is_warned_about(
     assert told is any("trusted_only (whom, where)" in text for text in problems)
 
 
+@pytest.mark.parametrize(
+    ("name", "says", "effects", "told"),
+    [
+        ("deleteUser", "Do it.", "read", True),
+        ("run_it", "Sends a mail.", "none", True),
+        ("posts", "List what was posted.", "read", False),
+        ("order", "Order of a customer that was deleted.", "read", False),
+        ("delete", "Do it.", {"kind": "read", "destructive": True}, False),
+    ],
+)
+def test_who_sends_pays_or_deletes_and_declares_read_is_warned_about(
+    name: str, says: str, effects: Any, told: bool
+) -> None:
+    """A name or text that begins with the verb; nouns are left alone."""
+
+    def deed(it: str) -> None: ...
+
+    deed.__name__, deed.__doc__ = name, says
+    problems = check_plugin(command(effects=effects)(deed))
+    assert told is any("Declare the effects once" in text for text in problems)
+
+
 def test_a_folder_without_code_is_told(tmp_path: Path) -> None:
     """A description alone can be shown and not called."""
     (problem,) = check_plugin(_folder(tmp_path, code=""))
-    assert problem.startswith("greet: there is no code for this command")
+    assert "hello/config.yaml:5: error: greet: there is no code" in problem
+    with pytest.raises(ConfigError, match="greet: there is no code"):
+        Session(model=ScriptedModel([]), plugins=[tmp_path / "hello"])
 
 
 def test_mistakes_of_a_function_are_told() -> None:
@@ -246,7 +286,7 @@ def test_the_command_line_checks_the_same(tmp_path: Path) -> None:
     assert "hello cannot be called (greet)" in done.stdout
     assert "error: greet: there is no code for this command" in done.stderr
     assert "sums is valid (add)" in done.stdout
-    assert "warning: the example 'Add' does not fit" in done.stderr
+    assert "sums.py:4: warning: add: the example 'Add' does not fit" in done.stderr
     alone = CliRunner().invoke(cli, ["check", paths[1]], standalone_mode=False)
     assert alone.return_value == 0
 

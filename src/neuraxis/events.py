@@ -292,7 +292,7 @@ class SessionFinished(Struct, frozen=True, kw_only=True):
     error: str = ""
     seconds: float = 0.0
     files: tuple[str, ...] = ()
-    """Workspace paths that the run's commands wrote, relative to it."""
+    """Paths of written files that are still there, relative to the workspace."""
 
 
 class Inside(Struct, frozen=True, kw_only=True):

@@ -25,13 +25,15 @@ from msgspec.structs import replace
 from neuraxis.call_errors import problem_text
 from neuraxis.dialects import DIALECTS, Dialect, find_dialect
 from neuraxis.dialects.native.dialect import Native
-from neuraxis.errors import ConfigError, ManifestError
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 from neuraxis.formatting import quote
 from neuraxis.messages import Call, CallError, Completion, Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.build import build
-from neuraxis.plugins.loader import load_plugin
-from neuraxis.plugins.registry import Plugin, Registry
+from neuraxis.plugins.functions.places import Spot, spot_of
+from neuraxis.plugins.loader import as_given, load_plugin, without_code
+from neuraxis.plugins.manifest.load import line_of_command
+from neuraxis.plugins.registry import Command, Plugin, Registry
 from neuraxis.plugins.source import find_source
 from neuraxis.policy.rules import Policy
 from neuraxis.schema.annotations import marks_of
@@ -40,16 +42,21 @@ from neuraxis.session.session import Session
 from neuraxis.settings import Settings
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
-OUTWARD = frozenset(
-    re.sub("e$", "", verb)
-    for verb in (
-        *("send", "mail", "email", "forward", "reply", "invite", "notify", "message"),
-        *("pay", "transfer", "buy", "purchase", "order", "refund", "charge", "donate"),
-        *("publish", "post", "tweet", "share", "upload", "release", "deploy"),
-        *("delete", "remove", "erase", "wipe", "drop", "destroy", "purge", "cancel"),
-    )
+
+def _stems(*verbs: str) -> frozenset[str]:
+    return frozenset(verb.removesuffix("e") for verb in verbs)
+
+
+DEEDS = _stems(
+    *("send", "notify", "pay", "buy", "donate", "publish", "deploy", "delete"),
+    *("remove", "erase", "wipe", "drop", "destroy", "purge", "cancel"),
 )
-"""Verbs of deeds that cannot be taken back, without a last e."""
+"""Verbs, without a last e, of what cannot be taken back; none is a noun, too."""
+OUTWARD = DEEDS | _stems(
+    *("mail", "email", "forward", "reply", "invite", "message", "transfer", "purchase"),
+    *("order", "refund", "charge", "post", "tweet", "share", "upload", "release"),
+)
+"""All such verbs, without a last e."""
 
 __all__ = [
     "ScriptedModel",
@@ -82,7 +89,8 @@ def call(
     Args:
         plugin: what a `Session` accepts: a function, an object, a folder, a name.
         command: the command's name, or a tool name.
-        arguments: as a model writes them; default: none.
+        arguments: as a model writes them; default: none. An object, such as a data
+            frame, is passed by reference, and a `Path` as `Session.attach` reads it.
         workspace: the folder that commands may write to; default: a temporary one.
         policy: default: everything may run.
         settings: default: none, so that no test depends on the machine's.
@@ -110,16 +118,32 @@ def call(
         )
         found = session.registry.plugins[0].spec.name
         known = session.registry.plugins[0].commands
+        given: Json = {}
+        if arguments is not None:
+            given = _with_references(arguments, session)
         asked = Call(
-            id="a1",
+            id=session.ids.new(),
             plugin=found if command in known else None,
             command=command,
-            arguments={} if arguments is None else arguments,
+            arguments=given,
         )
         result = asyncio.run(_called(session, asked, deps))
         if result.status != "done":
             return result
-        return replace(result, value=session.assets.returned("a1", result.value))
+        return replace(result, value=session.assets.returned(asked.id, result.value))
+
+
+def _with_references(value: Any, session: Session) -> Json:
+    """Return arguments with references to the objects in them."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [_with_references(item, session) for item in items]
+    if isinstance(value, dict):
+        entries = cast("dict[Any, Any]", value)
+        return {key: _with_references(entries[key], session) for key in entries}
+    return {"asset_id": session.attach(value), "field_path": ["content"]}
 
 
 async def _called(session: Session, asked: Call, deps: Any) -> Result:
@@ -147,9 +171,11 @@ def check_plugin(source: Any) -> list[str]:
     """
     try:
         with _plugins_of(source) as plugins:
-            found = [text for plugin in plugins for text in _check(plugin)]
+            found = [str(item) for plugin in plugins for item in findings(plugin)]
     except ManifestError as error:
         return [str(problem) for problem in error.problems]
+    except ConfigError as error:
+        return [str(error)]
     return list(dict.fromkeys(found))
 
 
@@ -166,78 +192,109 @@ def _plugins_of(source: Any) -> Generator[Sequence[Plugin], None, None]:
         outer.close_plugins()
 
 
-def _check(plugin: Plugin) -> list[str]:
+def findings(plugin: Plugin) -> list[ManifestProblem]:
+    """Return the errors and warnings of a plugin that was loaded."""
+    file = plugin.spec.source
+    told = (
+        *_undescribed(plugin),
+        *_undeclared(plugin),
+        *_wrong_examples(plugin),
+        *_not_shown(plugin),
+    )
+    spots = {name: _spot_of(item) for name, item in plugin.commands.items()}
+    found = [*plugin.problems, *without_code(plugin)]
+    for name, text in told:
+        spot = spots.get(name) or Spot(file, 1 if file.endswith(".py") else 0, "")
+        message = f"{name}: {text}" if name else text
+        found.append(
+            ManifestProblem(
+                file=spot.file, line=spot.line, message=message, severity="warning"
+            )
+        )
+    return [*as_given(found, Path(file))]
+
+
+def _spot_of(command: Command) -> Spot:
+    """Return where a command is described: its function, or its manifest's line."""
+    if command.function is not None:
+        return spot_of(command.function)
+    line = line_of_command(command.plugin, command.spec.name)
+    return Spot(command.plugin.source, line, "")
+
+
+def _wrong_examples(plugin: Plugin) -> Iterator[tuple[str, str]]:
+    """Tell which examples would be refused."""
     registry = Registry([plugin])
-    problems = [str(problem) for problem in plugin.problems]
-    problems += [
-        without_code(name) for name, item in plugin.commands.items() if item.run is None
-    ]
-    problems += _undescribed(plugin)
-    problems += _undeclared(plugin)
-    for example in _examples(plugin):
-        problems += _wrong_example(example, registry)
+    for example in plugin.spec.examples:
+        yield from (("", text) for text in _wrong_example(example, registry))
     for name, item in plugin.commands.items():
+        for example in item.spec.examples:
+            yield from ((name, text) for text in _wrong_example(example, registry))
         output = item.spec.example_output
         if output is not None and item.response is not None:
             for problem in item.response.problems(output):
-                text = problem_text(problem)
-                problems.append(f"{name}: the example output does not fit: {text}")
+                yield name, f"the example output does not fit: {problem_text(problem)}"
+
+
+def _not_shown(plugin: Plugin) -> Iterator[tuple[str, str]]:
+    registry = Registry([plugin])
     for dialect in DIALECTS:
         text = prompt_of(plugin, dialect)
         for name, item in plugin.commands.items():
             said = registry.tool_name(item) if dialect == "intents" else name
             if plugin.spec.listed and dialect != "native" and said not in text:
-                problems.append(f"{name}: {dialect} does not show it")
-    return problems
+                yield name, f"{dialect} does not show it"
 
 
-def without_code(name: str) -> str:
-    """Report a command that is described and has no code."""
-    return f"{name}: there is no code for this command; write it in plugin.py"
-
-
-def _undescribed(plugin: Plugin) -> Iterator[str]:
+def _undescribed(plugin: Plugin) -> Iterator[tuple[str, str]]:
     """Return the loader's warnings for plugins without a manifest."""
     if plugin.spec.generation != "python":
         return
     if not plugin.spec.description_model:
-        yield "the plugin has no description: a model cannot choose it"
+        yield "", "the plugin has no description: a model cannot choose it"
     for name, item in plugin.commands.items():
         if not item.spec.description:
-            yield f"{name}: the command has no description"
+            yield name, "the command has no description"
         nodes: dict[str, Any] = item.spec.parameters.get("properties", {})
         for parameter, node in nodes.items():
             if not node.get("description"):
-                yield f"{name}: the parameter {parameter} has no description"
+                yield name, f"the parameter {parameter} has no description"
 
 
-def _undeclared(plugin: Plugin) -> Iterator[str]:
-    """Name the commands that send, pay, publish or delete, and declare nothing."""
+def _undeclared(plugin: Plugin) -> Iterator[tuple[str, str]]:
+    """Name the commands that send, pay or delete without declaring it."""
     for name, item in plugin.commands.items():
         spec = item.spec
         marks = marks_of(spec.parameters)
-        if (
-            spec.effects.declared
-            or spec.effects.kind in ("none", "read")
-            or (marks.trusted_only or marks.sends_out or marks.files)
-        ):
+        if spec.effects.declared:
             continue
-        text = re.sub(r"([a-z])([A-Z])", r"\1 \2", f"{name} {spec.description}")
-        words = re.findall(r"[a-z]+", text.lower())
-        said = (word for word in words if re.sub("(e|s|es)$", "", word) in OUTWARD)
-        if word := next(said, ""):
-            yield (
-                f"{name}: {word!r} suggests that it sends, pays, publishes or deletes, "
-                "but it declares nothing of the kind. Declare trusted_only (whom, "
-                "where) or sends_out on a parameter, or effects with destructive and "
+        if spec.effects.kind in ("none", "read"):
+            words, verbs = [*_words(name)[:1], *_words(spec.description)[:1]], DEEDS
+            wrong = (
+                f"its effects are {spec.effects.kind!r}, as of one that changes "
+                "nothing. Declare the effects once or idempotent"
+            )
+        elif marks.trusted_only or marks.sends_out or marks.files:
+            continue
+        else:
+            words, verbs = [*_words(name), *_words(spec.description)], OUTWARD
+            wrong = (
+                "it declares nothing of the kind. Declare trusted_only (whom, where) "
+                "or sends_out on a parameter, or effects with destructive and "
                 "others_write: see docs/security.md"
             )
+        if word := next((word for word in words if _stem(word) in verbs), ""):
+            deed = f"{word!r} suggests that it sends, pays, publishes or deletes"
+            yield name, f"{deed}, but {wrong}"
 
 
-def _examples(plugin: Plugin) -> Iterator[Example]:
-    yield from plugin.spec.examples
-    for item in plugin.commands.values():
-        yield from item.spec.examples
+def _words(text: str) -> list[str]:
+    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", text)
+    return re.findall(r"[a-z]+", apart.lower())
+
+
+def _stem(word: str) -> str:
+    return re.sub("(e|s|es)$", "", word)
 
 
 def _wrong_example(example: Example, registry: Registry) -> Iterator[str]:

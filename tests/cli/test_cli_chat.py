@@ -167,5 +167,5 @@ def test_the_commands_of_a_chat(tmp_path: Path) -> None:
     assert (tmp_path / "c.csv").read_text(encoding="utf-8") == "a,b\n1,2\n"
     assert (tmp_path / "t.csv").read_text(encoding="utf-8") == "a,b\n1,2\n"
     assert "there is no object 'q' here" in done.stderr
-    assert "t.csv: File exists" in done.stderr
+    assert "t.csv: cannot be written: File exists" in done.stderr
     assert "there is no command /nothing" in done.stderr

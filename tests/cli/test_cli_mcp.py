@@ -45,6 +45,17 @@ def test_a_dead_server_is_not_added(tmp_path):
     assert not (tmp_path / "neuraxis.toml").exists()
 
 
+def test_a_dead_server_is_an_error_said_once(tmp_path):
+    """By `check`, which fails, and by a run, which goes on."""
+    checked = neuraxis("plugins", "check", "mcp:no-such-program", cwd=tmp_path)
+    assert checked.returncode == 1
+    assert checked.stderr.count("there is no program") == 1
+    assert "mcp:no-such-program: error: " in checked.stderr
+    called = neuraxis("call", "-p", "mcp:no-such-program", "list_files", cwd=tmp_path)
+    assert called.returncode == 0
+    assert called.stderr.count("there is no program") == 1
+
+
 def test_a_source_or_a_server_is_added_and_not_both(tmp_path):
     """The message says what was expected."""
     done = neuraxis("plugins", "add", cwd=tmp_path)

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from neuraxis.cli.main import cli
+from neuraxis.dialects import DIALECTS
 from neuraxis.errors import ConfigError, ModelUnavailable, StorageError
 
 LISTED = [{"tool": "list_files"}]
@@ -223,3 +224,23 @@ def test_sessions_are_shown_with_local_times_and_short_fields(
     assert "key=" not in shown
     assert "input_tokens" not in shown
     assert re.search(r"outcome=\"answered\"  text=\"Hello.\"  took=\d+ ms$", shown)
+
+
+def test_options_that_would_do_nothing_are_told(here: Path) -> None:
+    """A host with more than its port is refused; a pattern may be for an agent."""
+    done = run("--allow-host", "http://127.0.0.1/x", "go", replies=["There."])
+    assert str(done.exception) == (
+        "policy.allow_hosts (--allow-host): expected HOST or HOST:PORT, got "
+        "'http://127.0.0.1/x'"
+    )
+    done = run("--yes-to", "files.write_fil", "go", replies=["There."])
+    told = "neuraxis: --yes-to files.write_fil fits no command here. Did you mean"
+    assert done.stderr.startswith(told)
+    assert done.return_value == 0
+    done = run("--yes-to", "files.*", "-q", "go", replies=["There."])
+    assert done.stderr == ""
+
+
+def test_the_dialects_of_the_command_line_are_all_dialects() -> None:
+    option = next(each for each in cli.commands["run"].params if each.name == "dialect")
+    assert option.type.choices == DIALECTS

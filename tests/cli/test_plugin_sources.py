@@ -176,10 +176,13 @@ def test_the_same_document_twice_is_refused_by_name(tmp_path: Path) -> None:
     neuraxis("plugins", "add", file.name, cwd=tmp_path)
     written = (tmp_path / "neuraxis.toml").read_text("utf-8")
     (tmp_path / "copy.json").write_text(file.read_text("utf-8"), "utf-8")
-    for again in (file.name, "copy.json"):
+    for again, told in (
+        (file.name, "it is already added"),
+        ("copy.json", "the plugin name 'pet_store' is taken by openapi:"),
+    ):
         refused = neuraxis("plugins", "add", again, cwd=tmp_path)
         assert refused.returncode != 0
-        assert "the plugin name 'pet_store' is taken by openapi:" in refused.stderr
+        assert told in refused.stderr
     assert (tmp_path / "neuraxis.toml").read_text("utf-8") == written
     named = neuraxis("plugins", "add", "copy.json", "--name", "second", cwd=tmp_path)
     assert named.returncode == 0, named.stderr

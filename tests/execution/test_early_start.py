@@ -517,13 +517,17 @@ def test_the_same_call_is_answered_from_before() -> None:
     assert plain.log.count("look a") == early.log.count("look a") == 2
 
 
-def test_progress_and_files_are_told_when_the_reply_counts() -> None:
+def test_progress_and_files_are_told_when_the_reply_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not before; and what is said later comes through at once."""
+    monkeypatch.chdir(tmp_path)
     world = World()
 
     @command(effects="read")
     async def watch(context: Context, word: str) -> str:
         context.progress(f"{word} begun", 0.1)
+        (context.workspace / f"{word}.txt").touch()
         context.wrote(f"{word}.txt")
         for _ in range(200):
             await asyncio.sleep(0)

@@ -93,6 +93,7 @@ def test_D12_a_picture_that_an_agent_shows_is_a_file_of_the_run(tmp_path: Path) 
             request
         )
         assert isinstance(context.outer, ParentRun)
+        (tmp_path / "x.png").touch()
         shown = SessionFinished(outcome="answered", files=("x.png",))
         context.outer.hear("s", context.workspace, shown)
         return "ok"

@@ -18,6 +18,7 @@ from neuraxis.plugins import (
     load_plugins,
     loader,
 )
+from neuraxis.testing import check_plugin
 
 MANIFEST = """\
 name: tools
@@ -412,19 +413,52 @@ def test_mistakes_in_a_file_name_the_file(tmp_path: Path) -> None:
     begin = "from neuraxis import command\n"
     file = tmp_path / "mine.py"
     file.write_text(f'{begin}@command\ndef f(a: "Nope"): ...\n', encoding="utf-8")
-    with pytest.raises(ManifestError, match=r"mine\.py:f: error: parameter 'a': Nope"):
+    with pytest.raises(ManifestError, match=r"mine\.py:2: error: f: parameter 'a': N"):
         load_plugin(file)
     twice = '@command(name="f")\ndef {}(): ...\n'
     text = begin + twice.format("a") + twice.format("b")
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(ManifestError, match=r"mine\.py: error: the command 'f' stands"):
+    with pytest.raises(ManifestError, match=r"mine\.py:4: error: b: the command 'f' i"):
         load_plugin(file)
     file.write_text(f'{begin}@command(effects="reads")\ndef f(): ...\n', "utf-8")
     with pytest.raises(ManifestError, match=r"mine\.py:2: error: @command: effects"):
         load_plugin(file)
     file.write_text("def f(a: int): ...\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"mine\.py: expected functions marked by"):
+    with pytest.raises(ConfigError, match=r"mine\.py:1: error: expected functions"):
         load_plugin(file)
+
+
+def test_all_mistakes_of_a_file_are_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each with its line, and the path as it was given."""
+    text = """from neuraxis import command
+
+@command(trusted_only=["x"])
+def f(a: dict[str], b: "Nope", c: "Strr"): ...
+
+@command(names_file={"a": "writ"})
+def g(a: int = "one", b: [int] = 1): ...
+"""
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    told = [line.split(": ")[:4] for line in check_plugin("mine.py")]
+    assert told == [
+        ["mine.py:3", "error", "f", "parameter 'b'"],
+        ["mine.py:3", "error", "f", "parameter 'c'"],
+        ["mine.py:6", "error", "g", "parameter 'a'"],
+        ["mine.py:6", "error", "g", "parameter 'b'"],
+        ["mine.py:6", "error", "g", "names_file"],
+    ]
+    fine = text[: text.index("@")] + "@command\ndef h(): ...\n"
+    (tmp_path / "mine.py").write_text(fine, encoding="utf-8")
+    assert [told.partition(" ")[0] for told in check_plugin("mine.py")] == [
+        "mine.py:1:",
+        "mine.py:3:",
+    ]
+    (tmp_path / "mine.py").write_text("class Mine: ...\n", encoding="utf-8")
+    (said,) = check_plugin("mine.py")
+    assert said.startswith("mine.py:1: error: expected functions marked by @command")
 
 
 def test_a_manifest_of_nearly_the_right_name(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def write(tmp_path: Path, **changed: str) -> Path:
     folder.mkdir(exist_ok=True)
     file = folder / "config.yaml"
     file.write_text(MANIFEST.format(**{**USUAL, **changed}), encoding="utf-8")
+    (folder / "plugin.py").write_text("def greet(person): ...\n", encoding="utf-8")
     return folder
 
 

@@ -357,6 +357,26 @@ def test_a_question_after_reading_says_why(
     assert asked[0].origins["file_path"] == origin
 
 
+@pytest.mark.parametrize(
+    ("to", "origin"),
+    [
+        ("ada", "the user's words"),
+        ("eve", "written before anything from outside was read"),
+    ],
+)
+def test_a_question_before_reading_says_whose_word_it_is(to: str, origin: str) -> None:
+    """The request's, or one that the model chose."""
+    asked: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        asked.append(question)
+        return False
+
+    with session([json.dumps([{"tool": "send", "to": to}])], approve=approve) as asking:
+        asking.run_sync("Write to Ada")
+    assert asked[0].origins == {"to": origin}
+
+
 @pytest.mark.parametrize("raised", [OSError("gone"), asyncio.CancelledError()])
 def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
     raised: BaseException,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neuraxis import Answer, Session, command
+from neuraxis import Answer, Context, Options, Session, command, messages
 from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings
@@ -31,16 +31,23 @@ def open_page(url: str) -> str:
 class Talk:
     """A session of scripted replies, and what it asked."""
 
-    def __init__(self, folder: Path, say: Say = lambda asked: True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        say: Say = lambda asked: True,
+        plugins: Sequence[Any] = (),
+        **given: Any,
+    ) -> None:
         self.folder, self.say = folder, say
         self.asked: list[ApprovalAsked] = []
         self.replies: list[str] = []
         self.session = Session(
             model=ScriptedModel(lambda prompt: self.replies.pop(0)),
-            plugins=["neuraxis:files", open_page],
+            plugins=["neuraxis:files", open_page, *plugins],
             workspace=folder,
             settings=Settings(),
             approve=self.approve,
+            **given,
         )
 
     def approve(self, asked: ApprovalAsked) -> bool | str:
@@ -186,6 +193,40 @@ def test_where_a_new_document_may_lie(
         assert f'"{path}"' in talk.asked[0].reason
 
 
+@pytest.mark.parametrize(("name", "asked"), [("IMG_20-600.jpg", 0), ("IMG.jpg", 1)])
+def test_a_name_in_capitals_with_a_digit_is_none_that_tools_load(
+    work: Path, name: str, asked: int
+) -> None:
+    """As that of a photo."""
+    talk = Talk(work)
+    talk.ask("Make IMG_20.jpg smaller", [read("todo.md")], [write(name)])
+    assert len(talk.asked) == asked
+
+
+def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
+    """Then what the request lacks; and whether the file was ever the runtime's."""
+    talk = Talk(work)
+    move = {"tool": "move_file", "file_path": "todo.md", "new_path": "errands.md"}
+    talk.ask("Give my list a better name", [read("todo.md")], [move])
+    assert talk.asked[0].reason == (
+        '"todo.md" was not written by Neuraxis; it would be moved; '
+        'the request does not name "errands.md"'
+    )
+    append = {"tool": "append_file", "file_path": "errands.md", "text": "- milk"}
+    talk.ask("More milk", [append])
+    assert talk.asked[0].reason == (
+        '"errands.md" was not written by Neuraxis, and the request does not name it; '
+        "it would be changed"
+    )
+    fresh = Talk(work)
+    fresh.ask("Write a.md", [write("a.md")])
+    (work / "a.md").write_text("mine", encoding="utf-8")
+    fresh.ask("Write a.md again", [write("a.md")])
+    assert fresh.asked[0].reason == (
+        '"a.md" was changed since Neuraxis wrote it; it would be replaced as a whole'
+    )
+
+
 def test_what_this_request_made_it_may_delete(work: Path) -> None:
     """And nothing that lay there before, or that a person changed since."""
     talk = Talk(work)
@@ -227,3 +268,56 @@ def test_a_file_that_the_request_means_by_its_words_is_added_to(work: Path) -> N
     assert (work / "notes/reading-list.md").read_text() == "- Emma\n- Dune\n"
     talk.ask("Put Dune on my reading list", [append | {"file_path": "notes/books.md"}])
     assert len(talk.asked) == 1
+
+
+def test_a_file_that_an_earlier_request_named_is_asked_about(work: Path) -> None:
+    """This request and the program's instructions name files."""
+    talk = Talk(work)
+    talk.ask("Leave todo.md as it is", [tick("bread")])
+    assert not talk.asked
+    talk.ask("Thank you", [tick("dentist")])
+    assert len(talk.asked) == 1
+    assert talk.asked[0].offers[-1].endswith("on files of your own too")
+    told = Talk(work, instructions="Tick in todo.md what is done")
+    told.ask("I have been to the library", [tick("library books")])
+    assert not told.asked
+
+
+def test_a_yes_for_a_command_covers_no_file_that_only_an_earlier_request_named(
+    work: Path,
+) -> None:
+    """It was given for a file that the runtime had made."""
+    talk = Talk(work, lambda asked: asked.offers[-1])
+    talk.ask(
+        "What is in todo.md? Write it to new.md", [read("todo.md")], [write("new.md")]
+    )
+    append = {"tool": "append_file", "text": "more"}
+    talk.ask("Add to it", [append | {"file_path": "new.md"}])
+    assert talk.asked[0].offers[-1] == "every call of files.append_file in this session"
+    talk.ask("Thank you", [append | {"file_path": "todo.md"}])
+    assert len(talk.asked) == 1
+
+
+def test_the_users_request_names_files_for_a_session_inside(work: Path) -> None:
+    """Also for the calls of a command's own code, and for no request after it."""
+
+    @command(effects={"kind": "once", "destructive": False})
+    async def tidy(context: Context) -> str:
+        """Tidy up."""
+        append = {"file_path": "todo.md", "text": "- milk"}
+        call = messages.Call(
+            id="", plugin="files", command="append_file", arguments=append
+        )
+        session = Session(
+            model=ScriptedModel([]),
+            plugins=["neuraxis:files"],
+            options=Options(parent=context),
+        )
+        async with session:
+            return (await session.call(call)).status
+
+    talk = Talk(work, plugins=[tidy])
+    talk.ask("Tidy todo.md", [{"tool": "tidy"}])
+    assert not talk.asked
+    talk.ask("Tidy up", [{"tool": "tidy"}])
+    assert [asked.call["command"] for asked in talk.asked] == ["tidy", "append_file"]

@@ -92,7 +92,7 @@ def test_N1_an_approval_replaces_it_and_undo_brings_it_back(tmp_path: Path) -> N
 
     session = _session(tmp_path, _write(), approve=approve)
     answer = session.run_sync("Overwrite notes.txt")
-    assert "is a file of the user" in asked[0]
+    assert '"notes.txt" was not written by Neuraxis; it would be' in asked[0]
     assert "`neuraxis undo`" in answer.calls[0].warnings[0]
     assert _notes(tmp_path) == "gone"
     session.close()
@@ -108,6 +108,21 @@ def test_N1_yes_to_and_a_policy_that_allows_are_approvals(tmp_path: Path) -> Non
     assert session.run_sync("go").calls[0].status == "done"
     assert session.undo().restored == ("notes.txt",)
     session.close()
+
+
+def test_the_answer_lists_the_files_that_are_there(tmp_path: Path) -> None:
+    """Not those that the same run deleted or moved."""
+    delete = {"tool": "delete_file", "file_path": "a.txt"}
+    move = {"tool": "move_file", "file_path": "b.txt", "new_path": "c.txt"}
+    plan = [_write(name="a.txt"), _write(name="b.txt"), delete, move]
+    ends: list[Any] = []
+    with Session(
+        model=ScriptedModel([json.dumps(plan), "Done."]),
+        plugins=PLUGINS,
+        workspace=tmp_path / "folder",
+    ) as session:
+        assert session.run_sync("go", ends.append).files == ("c.txt",)
+    assert ends[-1].files == ("c.txt",)
 
 
 def test_N1_an_own_file_is_written_again(tmp_path: Path) -> None:

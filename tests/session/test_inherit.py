@@ -20,7 +20,7 @@ def test_without_a_command_around_everything_is_the_default() -> None:
     over = inherit(None, None)
     assert over == Inherited(secrets=over.secrets)
     assert (over.policy, over.outer, over.depth) == (DEFAULT, None, 0)
-    assert over.origins(Path(), Settings()).words == []
+    assert over.origins(Path(), Settings()).request == []
     assert made_of(None, Origins()) == ()
 
 
@@ -57,4 +57,4 @@ def test_D12_what_is_taken_over_is_that_of_the_run(tmp_path: Path) -> None:
     assert over.policy.allow_hosts == ["localhost:1"]
     assert over.policy.yes_to == ["a.*"]
     assert over.approve is None  # nobody can be asked around it
-    assert over.origins(tmp_path, given).words == ["go"]
+    assert over.origins(tmp_path, given).request == ["go"]

@@ -8,25 +8,33 @@ from neuraxis.call_errors.asking import refused, yes_ahead
 from neuraxis.formatting import listed, quote
 
 
-def file_of_the_user(path: str, use: str) -> str:
-    """Why a change of a file needs an approval (finding N1)."""
-    if use == "change":
-        return (
-            f"{quote(path)} is a file of the user's that the request does not name, "
-            "and it would be changed"
-        )
-    done = {"move": "moved", "remove": "deleted"}.get(use, "replaced as a whole")
+def file_of_the_user(path: str, use: str, *, was_ours: bool) -> str:
+    """Why a change of a file needs an approval (finding N1).
+
+    Args:
+        path: of the file.
+        use: what would be done to it.
+        was_ours: the runtime wrote it, and somebody changed it since.
+    """
+    whose = (
+        "was changed since Neuraxis wrote it"
+        if was_ours
+        else "was not written by Neuraxis"
+    )
+    named = ", and the request does not name it" if use == "change" else ""
+    done = {"move": "moved", "remove": "deleted", "change": "changed"}
     return (
-        f"{quote(path)} is a file of the user's, or was changed by them; it would be "
-        f"{done}"
+        f"{quote(path)} {whose}{named}; it would be "
+        f"{done.get(use, 'replaced as a whole')}"
     )
 
 
-def file_way_out(use: str, target: str) -> str:
+def file_way_out(use: str, target: str, *, is_text: bool) -> str:
     """What to do instead of changing a file of the user's."""
     tell = "tell the user that it needs their approval"
+    parts = ", append to it, or change a passage of it" if is_text else ""
     first = {
-        "write": "Write to another name, append to it, or change a passage of it; or ",
+        "write": f"Write to another name{parts}; or ",
         "change": "Write the result to another name; or ",
         "move": "Copy it to the other name and leave it where it is; or ",
         "remove": "Leave it as it is, and ",

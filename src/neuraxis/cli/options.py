@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -16,13 +17,15 @@ from msgspec.structs import replace
 from neuraxis.cli.display.text import echo
 from neuraxis.cli.standard_output import kept_for_answers
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import why_unusable
+from neuraxis.formatting import did_you_mean, nearest, why_unusable
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
+    from neuraxis.events import ApprovalAsked
     from neuraxis.journal import Journal, SessionInfo
     from neuraxis.planning.plan import OnError
     from neuraxis.policy.gate import Approve
+    from neuraxis.session.options import Options
     from neuraxis.session.session import Session
     from neuraxis.session.visible_results import ShowResults
     from neuraxis.settings import Settings
@@ -64,7 +67,8 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "base_url": click.option("--base-url", help="An OpenAI-compatible server."),
     "dialect": click.option(
         "--dialect",
-        help="How calls are written: intents, envelope_v1, envelope_v2, native.",
+        type=click.Choice(("intents", "envelope_v1", "envelope_v2", "native")),
+        help="How calls are written.",
     ),
     "instructions": click.option(
         "--instructions",
@@ -301,12 +305,17 @@ def make_session(
     from neuraxis.cli.approve import ask_on_terminal, is_somebody_there
     from neuraxis.execution.budget import Budget
     from neuraxis.policy.rules import policy_from
-    from neuraxis.session.options import Options, SessionArguments
+    from neuraxis.session.options import SessionArguments
     from neuraxis.session.session import Session
 
     settings = settings_of(choices)
     policy = policy_from(settings.section("policy"))
-    approve = approve or (ask_on_terminal if is_somebody_there() else None)
+    made: list[Session] = []
+
+    async def ask(asked: ApprovalAsked) -> bool | str:
+        return await ask_on_terminal(asked, *made)
+
+    approve = approve or (ask if is_somebody_there() else None)
     if choices.template:
         read_file(choices.template, "--template ")
     arguments = SessionArguments(
@@ -325,24 +334,48 @@ def make_session(
         policy=replace(
             policy,
             yes_to=(*policy.yes_to, *choices.yes_to),
-            allow_hosts=choices.allow_host,
+            allow_hosts=(*policy.allow_hosts, *choices.allow_host),
         ),
         approve="later" if choices.later else approve,
-        options=Options(
-            reopen=reopen is not None,
-            template=choices.template,
-            asset_folder=asset_folder(settings),
-            versions_folder=versions_folder(settings),
-            strict=choices.strict,
-            early_start=not choices.no_early_start,
-            on_error=choices.on_error or "fail_fast",
-            show_results=choices.show_results,
-        ),
+        options=_uncommon(choices, settings, reopen=reopen is not None),
     )
     with _warnings_told(), kept_for_answers():
         if resume is None:
-            return Session(id=reopen, **arguments)
-        return Session.open(resume, **arguments)
+            session = Session(id=reopen, **arguments)
+        else:
+            session = Session.open(resume, **arguments)
+    made.append(session)
+    _tell_unused(choices.yes_to if reopen is None else (), session)
+    return session
+
+
+def _uncommon(choices: Choices, settings: Settings, *, reopen: bool) -> Options:
+    """Return the session's less common options."""
+    from neuraxis.session.options import Options
+
+    return Options(
+        reopen=reopen,
+        template=choices.template,
+        asset_folder=asset_folder(settings),
+        versions_folder=versions_folder(settings),
+        strict=choices.strict,
+        early_start=not choices.no_early_start,
+        on_error=choices.on_error or "fail_fast",
+        show_results=choices.show_results,
+    )
+
+
+def _tell_unused(patterns: Sequence[str], session: Session) -> None:
+    """Warn of each `--yes-to` that fits no command.
+
+    It is no error: it may be meant for the plugins of an agent inside a command. A
+    batch, which reopens sessions, would repeat it for each row.
+    """
+    known = [*session.registry.targets, *session.registry.tool_names]
+    for pattern in patterns:
+        if not fnmatch.filter(known, pattern):
+            close = did_you_mean(nearest(pattern, known))
+            echo(f"neuraxis: --yes-to {pattern} fits no command here.{close}", err=True)
 
 
 @contextmanager

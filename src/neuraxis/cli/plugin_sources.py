@@ -152,6 +152,8 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
 
 def _refuse_taken(source: str, loaded: Sequence[Any], listed: Sequence[str]) -> None:
     """Refuse plugins whose names are taken by those that are listed already."""
+    if source in listed:
+        raise ConfigError(f"{source}: it is already added; nothing was changed")
     others, _ = load_all(listed)  # what cannot be loaded is reported by a run
     places = {other.spec.name: other.spec.source for other in others}
     for plugin in loaded:

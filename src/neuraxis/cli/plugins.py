@@ -102,6 +102,8 @@ def show(name: str, source: tuple[str, ...]) -> int:
 @click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
 def check(path: tuple[str, ...], as_json: bool) -> int:
     """List what is wrong with each plugin (folder, config.yaml, .py file)."""
+    from neuraxis.testing import findings
+
     problems: list[Any] = []
     failed = 0
     for given in _files(path):
@@ -112,7 +114,7 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
             if not as_json:
                 echo(str(error), err=True)
         for plugin in loaded:
-            found = [*plugin.problems, *_doubts(given, plugin)]
+            found = list(dict.fromkeys(findings(plugin)))
             problems += found
             is_valid = all(problem.severity == "warning" for problem in found)
             failed += not is_valid
@@ -220,29 +222,6 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
     return 1 if refused else 0
 
 
-def _doubts(given: str, plugin: Any) -> list[Any]:
-    """Return what the test kit reports beyond the manifest's own errors."""
-    from msgspec.structs import replace
-
-    from neuraxis.errors import warnings_in
-    from neuraxis.plugins.registry import FILE_NAME
-    from neuraxis.testing import check_plugin, without_code
-
-    known = {str(problem) for problem in plugin.problems}
-    # A manifest of another name than config.yaml is a description only.
-    has_code = Path(plugin.spec.source).name == FILE_NAME and plugin.spec.listed
-    codeless = {
-        without_code(name)
-        for name, item in plugin.commands.items()
-        if has_code and item.run is None
-    }
-    new = (text for text in check_plugin(plugin) if text not in known)
-    return [
-        replace(problem, severity="error") if problem.message in codeless else problem
-        for problem in warnings_in(given, new)
-    ]
-
-
 def _files(paths: tuple[str, ...]) -> list[str]:
     """Return each path; a folder without config.yaml stands for its manifests."""
     found: list[str] = []
@@ -309,7 +288,7 @@ def new(folder: str, skill: bool) -> int:
     name = target.name.replace("-", "_")
     if not name.isidentifier():
         raise ConfigError(
-            f"{target.name!r}: expected a name of letters, digits and _, for a plugin"
+            f"{target.name!r}: expected a plugin's name of letters, digits, _ and -"
         )
     if target.exists():
         raise ConfigError(f"{folder}: it already exists; name another folder")

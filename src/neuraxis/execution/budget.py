@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from neuraxis.formatting import Named
 from neuraxis.messages import NOTHING_USED, Result
 from neuraxis.messages import Usage as Tokens
-from neuraxis.policy.provenance.tracker import is_of
+from neuraxis.planning.for_each import is_of
 
 
 class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):

@@ -195,6 +195,7 @@ def _files(
         target=step.tool,
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
         ask=ask,
+        words=gate.origins.own_words,
         free=bool(gate.policy.decide(plugin, spec, step.arguments).reason),
         note=note,
         # of a script that runs after something from outside was read

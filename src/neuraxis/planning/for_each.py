@@ -126,6 +126,11 @@ def wrong_items(items: Any, most: int) -> Problem | None:
     return None
 
 
+def is_of(call_id: str, ids: set[str]) -> bool:
+    """Check whether a call, or its item, belongs to these calls."""
+    return call_id in ids or call_id.rpartition(".")[0] in ids
+
+
 def _at_most(most: int) -> str:
     return (
         f"at most {most} items (take a part of the list, [:{most}], or write "

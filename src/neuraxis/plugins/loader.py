@@ -21,13 +21,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, get_args
 
+from msgspec.structs import replace
+
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 from neuraxis.formatting import did_you_mean, nearest
-from neuraxis.plugins.functions.caller import Caller, caller_of, where_of
+from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, NoType
 from neuraxis.plugins.functions.hints import understand
 from neuraxis.plugins.functions.instances import close_of, make_instance
+from neuraxis.plugins.functions.places import spot_of
 from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
 from neuraxis.plugins.source_files import (
     error_of,
@@ -124,6 +127,40 @@ def _exists(name: str) -> bool:
         return False
 
 
+def without_code(plugin: Plugin) -> tuple[ManifestProblem, ...]:
+    """Return the errors of a folder's commands without code.
+
+    A manifest of another name than config.yaml is a description only, and a plugin
+    that is not listed is no plugin of a model.
+    """
+    source = Path(plugin.spec.source)
+    if source.name != FILE_NAME or not plugin.spec.listed:
+        return ()
+    # Imported on first use: a session of Python functions needs no YAML.
+    from neuraxis.plugins.manifest.load import line_of_command
+
+    return tuple(
+        _problem(
+            source,
+            f"{name}: there is no code for this command; write it in {CODE_NAMES[0]} "
+            "beside this file",
+            line_of_command(plugin.spec, name),
+        )
+        for name, command in plugin.commands.items()
+        if command.run is None
+    )
+
+
+def check_code(plugin: Plugin) -> None:
+    """Refuse a folder without code.
+
+    Raises:
+        ManifestError: its commands could be shown, and would fail when called.
+    """
+    if problems := without_code(plugin):
+        raise ManifestError(problems)
+
+
 def load_plugins(
     sources: Iterable[Any], *, allowed_dirs: Iterable[Path] = ()
 ) -> tuple[list[Plugin], list[ManifestError]]:
@@ -179,8 +216,27 @@ def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
 
 def _from_path(path: Path, allowed_dirs: Iterable[Path], strict: bool) -> Plugin:
     if path.suffix == ".py" and path.is_file():
-        return plugin_from(import_file(path, path.stem), name=path.stem)
+        module = import_file(path, path.stem)
+        try:
+            plugin = plugin_from(module, name=path.stem)
+        except ManifestError as error:
+            raise ManifestError(as_given(error.problems, path)) from error
+        spec = replace(plugin.spec, source=str(path))
+        for command in plugin.commands.values():
+            command.plugin = spec
+        return replace(plugin, spec=spec, problems=as_given(plugin.problems, path))
     return _from_folder(path, allowed_dirs, strict)
+
+
+def as_given(
+    problems: Iterable[ManifestProblem], code: Path
+) -> tuple[ManifestProblem, ...]:
+    """Return problems with the file as the user named it."""
+    file = str(code.absolute())
+    return tuple(
+        replace(problem, file=str(code)) if problem.file == file else problem
+        for problem in problems
+    )
 
 
 def _from_folder(
@@ -206,7 +262,8 @@ def _from_folder(
         commands = _commands(spec, holder, module, code)
     except ManifestError as error:
         # An unused key may explain why code and description disagree.
-        raise ManifestError((*problems, *error.problems)) from error
+        found = (*problems, *as_given(error.problems, code))
+        raise ManifestError(found) from error
     problems = (*problems, *misnamed(spec, module))
     close = None if holder is module else close_of(holder, commands)
     return Plugin(spec=spec, commands=commands, problems=problems, close=close)
@@ -370,7 +427,7 @@ def _check_hints(function: Callable[..., Any], caller: Caller) -> None:
                     fault,  # Imported for error messages only.
                 )
 
-                raise fault(where_of(function), name, hint, error) from error
+                raise fault(spot_of(function), name, hint, error) from error
         except UNREADABLE:
             continue  # The manifest describes the parameters.
 

@@ -37,6 +37,7 @@ class Command:
         context_name: the parameter of `run` that takes a `Context`; empty: none does.
         deps: name of the class of `Context.deps` that it needs; empty: none.
         reconcile: says of an earlier call, by its id, whether it had its effect.
+        function: the function as its author wrote it, if there is no manifest.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Command:
         context_name: str = "",
         deps: str = "",
         reconcile: Callable[..., Any] | None = None,
+        function: Callable[..., Any] | None = None,
     ) -> None:
         self.plugin = plugin
         self.spec = spec
@@ -57,6 +59,7 @@ class Command:
         self.context_name = context_name
         self.deps = deps
         self.reconcile = reconcile
+        self.function = function
 
     @cached_property
     def parameters(self) -> Schema:

@@ -7,11 +7,18 @@ An MCP server is one: it is connected to when the session is made. A text such a
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
+from neuraxis.errors import ConfigError, NeuraxisError
+from neuraxis.formatting import quote
 from neuraxis.plugins.registry import Plugin
+from neuraxis.plugins.source_files import first_line
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "neuraxis.plugin_sources"
 """The entry points of other packages' sources, each by its scheme."""
@@ -36,6 +43,15 @@ class PluginSource(Protocol):
 
     def close_plugins(self) -> None:
         """Release what `open_plugins` holds: processes, connections, threads."""
+        ...
+
+
+@runtime_checkable
+class LogsProblems(Protocol):
+    """Plugin source that logs what it could not use."""
+
+    def log_problems(self) -> None:
+        """Log each problem once."""
         ...
 
 
@@ -73,15 +89,74 @@ def find_source(source: Any) -> PluginSource | None:
     scheme, colon, rest = source.strip().partition(":")
     if not colon or not scheme.isidentifier() or scheme == "neuraxis":
         return None
-    target = _OURS.get(scheme) or _installed(scheme)
-    if not target:
-        return None
-    module, _, function = target.partition(":")
-    make = getattr(importlib.import_module(module), function)
-    return cast("Callable[[str], PluginSource]", make)(rest.strip())
+    if target := _OURS.get(scheme):
+        module, _, function = target.partition(":")
+        return getattr(importlib.import_module(module), function)(rest.strip())
+    point = next(iter(_installed(scheme)), None)
+    return None if point is None else InstalledSource(point, rest.strip())
 
 
-def _installed(scheme: str) -> str:
+def _installed(scheme: str) -> Iterable[EntryPoint]:
     from importlib.metadata import entry_points  # slow to import, seldom needed
 
-    return next((point.value for point in entry_points(group=GROUP, name=scheme)), "")
+    return entry_points(group=GROUP, name=scheme)
+
+
+class InstalledSource:
+    """Plugin source of an installed package, whose mistakes are named.
+
+    Args:
+        point: its entry point.
+        text: the text after the scheme.
+
+    Raises:
+        ConfigError: it cannot be imported, or makes no source of the text.
+    """
+
+    def __init__(self, point: EntryPoint, text: str) -> None:
+        self._point = point
+        made = self._run("it was imported", point.load)
+        if not callable(made):
+            raise self._wrong(f"expected a function, got {quote(made)}")
+        self._source = self._run(f"it was given {text!r}", lambda: made(text))
+        if not isinstance(self._source, PluginSource):
+            raise self._wrong(
+                "expected it to return an object with open_plugins and close_plugins, "
+                f"got {quote(self._source)}"
+            )
+
+    def open_plugins(self, workspace: Path) -> Sequence[Plugin]:
+        """Return the source's plugins.
+
+        Raises:
+            ConfigError: it has none.
+        """
+        opened = partial(self._source.open_plugins, workspace)
+        found: Any = self._run("its plugins were opened", opened)
+        listed = cast("list[Any]", [*found]) if isinstance(found, Sequence) else [found]
+        if not all(isinstance(each, Plugin) for each in listed):
+            raise self._wrong(
+                f"expected open_plugins to return a list of Plugin, got {quote(found)}"
+            )
+        return listed
+
+    def close_plugins(self) -> None:
+        """Release what the source holds."""
+        self._source.close_plugins()
+
+    def _run(self, when: str, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except NeuraxisError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise self._wrong(f"{first_line(error)}, when {when}") from error
+
+    def _wrong(self, what: str) -> ConfigError:
+        point = self._point
+        package = point.dist.name if point.dist else point.module
+        return ConfigError(
+            f"plugin source {point.name!r} of the package {package} ({point.value}): "
+            f"{what}. Tell the package's author, or remove the entries that begin "
+            f'with "{point.name}:" from your plugins'
+        )

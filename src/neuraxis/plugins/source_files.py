@@ -44,7 +44,7 @@ def import_file(code: Path, plugin: str) -> ModuleType:
 
 def raised(error: BaseException, code: Path | None = None) -> str:
     """Return the error of a failed import, with advice."""
-    return f"importing it raised {_said(error)}{_advice(error, code)}"
+    return f"importing it raised {first_line(error)}{_advice(error, code)}"
 
 
 def making_raised(error: BaseException, config: Mapping[str, Json]) -> str:
@@ -55,10 +55,11 @@ def making_raised(error: BaseException, config: Mapping[str, Json]) -> str:
     if isinstance(error, KeyError):
         keys = ", ".join(str(key) for key in config) or "nothing"
         hint = f"; in the section `config:` of the manifest there is: {keys}"
-    return f"making Plugin raised {_said(error)}{hint}"
+    return f"making Plugin raised {first_line(error)}{hint}"
 
 
-def _said(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return an exception's class and the first line of its text."""
     first = next(iter(str(error).splitlines()), "")
     return f"{type(error).__name__}: {public_names(first)}".removesuffix(": ")
 

@@ -25,7 +25,7 @@ from neuraxis.policy.gate import Gate, NobodyToAsk
 from neuraxis.policy.later import Waits, step_of
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import leaves
+from neuraxis.policy.provenance.words import is_own, leaves
 from neuraxis.specs import Json
 
 _LOG = logging.getLogger("neuraxis.policy")
@@ -207,8 +207,10 @@ def describe_origins(
     told: dict[str, str] = {}
     if isinstance(arguments, dict):
         # what is not its own word has a label, once something was read
-        own = SAID if origins.read else BEFORE
-        told = dict.fromkeys(cast("dict[str, Json]", arguments), own)
+        told = {
+            name: SAID if origins.read or is_own(value, origins.own_words) else BEFORE
+            for name, value in cast("dict[str, Json]", arguments).items()
+        }
     for path in [place.path for place in step.bindings] + [
         at for at, _ in step.asset_refs
     ]:

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
-from neuraxis.policy.provenance.tracker import normal
 from neuraxis.policy.provenance.words import leaves, place_of, tokens
 from neuraxis.sandbox.files.naming import is_called, words_of
+from neuraxis.sandbox.files.paths import normal
 from neuraxis.specs import Json
 
 DOCUMENTS = (
@@ -149,7 +149,7 @@ def _is_free_name(
         is_named(path, request)
         or (
             folders.issubset(word.removesuffix("s") for word in said)
-            and not stem.isupper()
+            and (not stem.isupper() or any(map(str.isdigit, stem)))
             and (
                 (has_it and folder != "")
                 or any(word[:4] in begins for word in words_of(stem))

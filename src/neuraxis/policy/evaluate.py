@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from neuraxis.call_errors import asks_path, file_way_out, offer_own_files
+from neuraxis.call_errors import asks_path, offer_own_files
 from neuraxis.planning.plan import Step
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate
@@ -48,14 +48,15 @@ def _with_files(
 ) -> tuple[Decision, Facts]:
     """Ask about the user's files that would be lost, too."""
     risks = list(at_risk(arguments, facts.marks, gate))
-    if not risks:
+    if gate.files is None or not risks:
         return decision, facts
     paths, use, reason = [path for path, _, _ in risks], *risks[0][1:]
     facts = replace(facts, replaces=digests_of(paths, gate))
-    offers, way_out = (offer_own_files(step.tool),), file_way_out(use, step.tool)
+    offers = (offer_own_files(step.tool),)
+    way_out = gate.files.way_out(paths[0], use, step.tool)
     if decision.verdict == "ask":
         if decision.reason != asks_path(paths[0]):  # that says the same
-            reason = f"{decision.reason}; {reason}"
+            reason = f"{reason}; {decision.reason}"
         offers = offers if decision.offers else ()  # a rule of the user's has none
         way_out = decision.way_out
     asked = Decision(
@@ -81,5 +82,6 @@ def at_risk(
             continue
         if use == "remove" and any(other == "write" for _, other in marks.files):
             use = "move"
-        if isinstance(path, str) and (reason := files.risk(path, use)):
+        words = gate.origins.own_words
+        if isinstance(path, str) and (reason := files.risk(path, use, words)):
             yield path, use, reason

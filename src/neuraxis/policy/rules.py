@@ -243,6 +243,7 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     default: Default = "by_origin"
     undeclared: Literal["inside", "outside"] = "inside"
     yes_to: tuple[str, ...] | str = ()
+    allow_hosts: tuple[str, ...] | str = ()
 
 
 _WORDS: dict[str, tuple[str, ...]] = {
@@ -266,13 +267,18 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
         read = msgspec.convert(section, _Section)
     except msgspec.ValidationError as error:
         raise ConfigError(_fault(str(error))) from None
-    yes_to = read.yes_to.split(",") if isinstance(read.yes_to, str) else read.yes_to
     return Policy(
         rules=read.rules,
         default=read.default,
         undeclared=read.undeclared,
-        yes_to=tuple(yes_to),
+        yes_to=_listed(read.yes_to),
+        allow_hosts=_listed(read.allow_hosts),
     )
+
+
+def _listed(given: tuple[str, ...] | str) -> tuple[str, ...]:
+    """Return a list, which is one text in an environment variable."""
+    return tuple(given.split(",")) if isinstance(given, str) else given
 
 
 def _fault(found: str) -> str:

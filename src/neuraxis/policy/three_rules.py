@@ -26,8 +26,8 @@ from neuraxis.policy.provenance.labels import (
     is_private,
     private_in,
 )
-from neuraxis.policy.provenance.tracker import normal
 from neuraxis.policy.provenance.words import is_own, leaves, place_of
+from neuraxis.sandbox.files.paths import normal
 from neuraxis.schema.annotations import ANY, covers, is_covered
 from neuraxis.specs import CommandSpec, Json
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct
 
+from neuraxis.formatting import did_you_mean, nearest, quote
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -52,6 +53,12 @@ ANY = "*"
 """Wildcard for any index or key in an annotation's path."""
 _DEEPEST = 12
 _NODES = 500
+
+
+def no_file_use(given: Json) -> str:
+    """Return the error of a word for no use of a file."""
+    close = did_you_mean(nearest(str(given), FILE_USES, 1))
+    return f"expected one of {', '.join(FILE_USES)}, got {quote(given)}.{close}"
 
 
 class Annotations(Struct, frozen=True, kw_only=True):

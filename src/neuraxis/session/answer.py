@@ -100,7 +100,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
     assets: tuple[StoredAsset, ...] = ()
     """Objects stored during this run."""
     files: tuple[str, ...] = ()
-    """Paths that commands wrote, relative to the workspace."""
+    """Paths of written files that are still there, relative to the workspace."""
     usage: Usage = NOTHING_USED
     """Tokens of all replies, as the server reports them; 0 if it does not."""
     usd: float = 0.0
@@ -192,7 +192,7 @@ def answer_of(
             for result in state.results
             if result.stored
         ),
-        files=tuple(dict.fromkeys(state.files)),
+        files=state.left(parts.workspace),
         usage=state.usage + runtime.usage.tokens,
         usd=runtime.usage.usd,
         error=str(error),

@@ -130,11 +130,10 @@ def build_files(
     settings: Settings,
     journal: str | Path | Journal | None,
     emit: Callable[[Event], None],
-    words: list[str],
 ) -> FileHistory:
     """Return the workspace's file history and its version store."""
     versions = versions_root(journal, options.asset_folder, options.versions_folder)
     store = VersionStore(
         versions, session, budget_of(settings), journaled=is_on_disk(journal)
     )
-    return FileHistory(workspace, store, emit, words)
+    return FileHistory(workspace, store, emit)

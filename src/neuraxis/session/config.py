@@ -5,6 +5,7 @@ The `Runtime` of one run's plans is made from a session's own parts.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -167,6 +168,11 @@ class RunState(Struct):
     misread: int = 0
     """Consecutive replies that could not be read or planned."""
     started: float = field(default_factory=time.perf_counter)
+
+    def left(self, workspace: Path) -> tuple[str, ...]:
+        """Return the files that the run wrote and that are there."""
+        files = dict.fromkeys(self.files)
+        return tuple(path for path in files if os.path.lexists(workspace / path))
 
 
 def runtime_of(

@@ -67,8 +67,8 @@ class Inherited(Struct, frozen=True, kw_only=True):
         )
         made = Origins(
             files={name: label for name, label in files if name is not None},
-            words=list(known.words),
             is_nested=True,
+            request=list(known.request),
             asked_by=tuple(known.request),
             # the parent's model may have written what it read into the request
             private=known.private - {self.outer.call_id.partition(".")[0]},

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Message
-from neuraxis.plugins.loader import load_plugin
+from neuraxis.plugins.loader import check_code, load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry, close_all
-from neuraxis.plugins.source import find_source
+from neuraxis.plugins.source import LogsProblems, find_source
 from neuraxis.session.options import Options
 from neuraxis.settings import user_dir
 
@@ -85,12 +85,16 @@ def _loaded(
     outer = find_source(source)
     if outer is None:
         plugin = load_plugin(source, strict=strict)
+        check_code(plugin)
         if plugin.close is not None and plugin is not source:
             closing.append(plugin.close)
         return [(isinstance(source, str | Path), plugin)]
     closing.append(outer.close_plugins)
+    opened = outer.open_plugins(workspace)
+    if isinstance(outer, LogsProblems):
+        outer.log_problems()
     # a server that cannot be reached says nothing that could have changed
-    return [(each.spec.listed, each) for each in outer.open_plugins(workspace)]
+    return [(each.spec.listed, each) for each in opened]
 
 
 def _accepted(file: Path, plugins: Iterable[Plugin]) -> Mapping[str, Any]:

@@ -56,6 +56,7 @@ from neuraxis.specs import Json
 
 MISREAD = 3
 """Consecutive unreadable replies that end a run."""
+_CANCELLED = "the run was cancelled"
 _CUT = (
     "the reply was cut off: it reached the limit of its tokens (max_tokens, or what "
     "the model can hold); the text is what it wrote until then"
@@ -115,12 +116,12 @@ async def converse(
         outcome, error = "budget", took_too_long(state, parts)
     except asyncio.CancelledError:
         cancelled.set()
-        emit(_end("cancelled", state, "", "the run was cancelled", started))
+        emit(_end("cancelled", state.left(parts.workspace), "", _CANCELLED, started))
         if parts.settled is not None:
             await parts.settled()
         raise
     answer = answer_of(state, outcome, error, runtime, parts)
-    emit(_end(outcome, state, answer.text, answer.error, started))
+    emit(_end(outcome, answer.files, answer.text, answer.error, started))
     return answer
 
 
@@ -214,14 +215,14 @@ async def run_calls(
 
 
 def _end(
-    outcome: str, state: RunState, text: str, error: str, started: float
+    outcome: str, files: tuple[str, ...], text: str, error: str, started: float
 ) -> SessionFinished:
     return SessionFinished(
         outcome=outcome,  # pyright: ignore[reportArgumentType] - one of its words
         text=text,
         error=error,
         seconds=time.perf_counter() - started,
-        files=tuple(dict.fromkeys(state.files)),
+        files=files,
     )
 
 

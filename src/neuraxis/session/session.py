@@ -161,9 +161,8 @@ class Session(Generic[Out]):
         self.assets = build.build_assets(options, self.id)
         self.origins = over.origins(self.workspace, self.settings)
         given = (self.workspace, options, self.id, self.settings, journal)
-        self.files = over.files(self.workspace) or build.build_files(
-            *given, self._sink.emit, self.origins.words
-        )
+        known = over.files(self.workspace)
+        self.files = known or build.build_files(*given, self._sink.emit)
         self.ids = CallIds()
         """Ids of calls, and of the assets that their results may become."""
         self._announced = False

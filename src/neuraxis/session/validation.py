@@ -230,6 +230,9 @@ def _check_policy(policy: Policy | None) -> None:
         return
     _check_texts("policy.yes_to", policy.yes_to)
     _check_texts("policy.allow_hosts", policy.allow_hosts)
+    for host in policy.allow_hosts:
+        if not isinstance(cast("Any", host), str) or {*"/@?#* "}.intersection(host):
+            refuse("policy.allow_hosts (--allow-host)", "HOST or HOST:PORT", host)
     _check_path("policy.lock", policy.lock)
     if policy.lock is not None and not Path(policy.lock).is_file():
         raise ConfigError(

@@ -93,6 +93,7 @@ def test_a_log_line_of_a_server_is_made_safe(tmp_path, caplog):
             name="rude",
         )
         source.open_plugins(tmp_path)
+        source.log_problems()
         source.close_plugins()
     assert "it said: no" in caplog.text
     assert "\x1b" not in caplog.text

@@ -10,6 +10,7 @@ import pytest
 from neuraxis import Call, Session, command
 from neuraxis.bridges import mcp
 from neuraxis.bridges.mcp_client.guarded_http import GuardedTransport, RefusedAddress
+from neuraxis.bridges.mcp_client.transport import Inbox
 from neuraxis.bridges.mcp_server.server import McpService
 from neuraxis.bridges.mcp_server.transports import serve_http
 from neuraxis.errors import ConfigError
@@ -77,7 +78,10 @@ def test_without_the_token_the_server_is_reported(tmp_path, url):
     source = mcp(url, name="shop")
     with opened(tmp_path, source) as session:
         assert session.registry.listed == ()
-    assert "shop" in source.problems[0]
+    assert "(HTTP 401 Unauthorized); it wants a key: add" in source.problems[0]
+    wrong = mcp({"url": url, "headers": {"Authorization": "Bearer x"}}, name="shop")
+    with opened(tmp_path, wrong):
+        assert "(HTTP 401 Unauthorized); it does not accept" in wrong.problems[0]
     with pytest.raises(ConfigError, match="shop"):
         opened(tmp_path, mcp(url, name="shop", required=True))
 
@@ -115,6 +119,8 @@ def test_a_session_can_be_made_by_a_text(tmp_path, url):
 )
 async def test_a_server_cannot_send_the_client_inside(address):
     """SSRF: hosts that a server names for OAuth must be public, or its own."""
-    async with httpx2.AsyncClient(transport=GuardedTransport("example.com")) as client:
+    async with httpx2.AsyncClient(
+        transport=GuardedTransport("example.com", Inbox())
+    ) as client:
         with pytest.raises(RefusedAddress, match="not the server's host"):
             await client.get(address)

@@ -576,6 +576,17 @@ async def test_a_page_of_another_origin_is_refused(session):
     assert await served(session, work) == (421, 403)
 
 
+async def test_a_port_that_is_taken_is_a_plain_error(session):
+    """It says where, and what to do."""
+
+    async def work(url):
+        port = int(url.rsplit(":")[-1].partition("/")[0])
+        with pytest.raises(ConfigError, match=f"listens at 127.0.0.1:{port}: end it"):
+            await serve_http(McpService(session), port=port)
+
+    await served(session, work)
+
+
 async def test_it_listens_on_loopback_only(session):
     """Another address is refused."""
     with pytest.raises(ConfigError, match=r"expected one of 127"):

@@ -258,6 +258,31 @@ def test_inside_addresses_are_refused_unless_a_person_named_them() -> None:
         call(plugin, "pets_list", {})
 
 
+@pytest.mark.parametrize(
+    ("server", "host"),
+    [
+        ("http://10.0.0.5/api", "10.0.0.5"),
+        ("https://127.0.0.1:8080", "127.0.0.1:8080"),
+        ("https://api.example.org:9443", "api.example.org:9443"),
+        ("http://intranet/api", "intranet"),
+        ("https://api.example.org", ""),
+    ],
+)
+def test_a_server_that_requests_may_not_reach_is_told(server: str, host: str) -> None:
+    """When the document is read, with the option and the setting."""
+    document = pets(servers=[{"url": server}])
+    told = [
+        problem.message
+        for problem in openapi(document).problems
+        if "requests may reach" in problem.message
+    ]
+    assert len(told) == bool(host)
+    for text in told:
+        assert f"--allow-host {host}, with policy.allow_hosts in their own" in text
+    allowed = openapi(document, allow_hosts=[host])
+    assert "may reach" not in str(allowed.problems)
+
+
 def test_a_redirect_elsewhere_does_not_get_the_key() -> None:
     """A request with a key stays with the server that it was meant for."""
     with serving() as other, serving() as server:

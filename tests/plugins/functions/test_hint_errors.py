@@ -112,8 +112,8 @@ def test_a_hint_that_means_nothing(name: str, hint: Any, words: str) -> None:
         Session(model=ScriptedModel([]), plugins=[find])
     text = str(caught.value)
     place = "what it gives back (->)" if name == "return" else "parameter 'city'"
-    assert "test_hint_errors:" in text
-    assert "find: error: " + place in text
+    assert "test_hint_errors.py:" in text
+    assert "error: find: " + place in text
     assert words in text
     assert "\n" not in text
 

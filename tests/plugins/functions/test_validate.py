@@ -176,7 +176,7 @@ def test_a_parameter_without_a_hint_is_told() -> None:
         return 1
 
     told = [problem.message for problem in plugin_from(look).problems]
-    assert [text.split()[2] for text in told] == ["context", "place"]
+    assert [text.split()[3] for text in told] == ["context", "place"]
     assert "write `context: Context`" in told[0]
 
 

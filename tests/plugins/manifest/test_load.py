@@ -1038,3 +1038,20 @@ def test_a_strict_session_refuses_such_a_manifest(tmp_path: Path) -> None:
     assert [command.name for command in load_plugin(source).spec.commands] == ["good"]
     with pytest.raises(ManifestError, match="is not of the type"):
         load_plugin(source, strict=True)
+
+
+def test_what_is_given_by_mistake_is_told_with_what_is_meant() -> None:
+    """A required key by another name, a word for files, a limit of another type."""
+    text = V2.replace("command_name: now", "name: now")
+    with pytest.raises(ManifestError, match="'name' is not used; did you mean command"):
+        parse_manifest(text)
+    text = V2.replace("type: string", "type: string\n          names_file: writ")
+    (wrong,) = errors(text)
+    assert wrong.message.endswith('folder, got "writ". Did you mean write?')
+    for written, told in (
+        ("string", ["minimum is not used: it limits a number, got a string"]),
+        ("integer", []),
+        ("Optional[int]", []),
+    ):
+        text = V2.replace("type: string", f"type: {written}\n          minimum: 1")
+        assert warnings(text) == told

@@ -29,9 +29,10 @@ def _way(
         folder,
         VersionStore(tmp_path / "state/versions", "s1", budget),
         events.append,
-        words,
     )
-    way = CallFiles(history=history, call_id="a1", warn=warned.append, **kept)
+    way = CallFiles(
+        history=history, call_id="a1", warn=warned.append, words=words, **kept
+    )
     return way, folder, events, warned
 
 
@@ -61,6 +62,23 @@ def test_N1_a_file_of_the_user_is_not_lost(
     assert events
 
 
+@pytest.mark.parametrize(
+    ("content", "instead"),
+    [
+        (b"old", "Write to another name, append to it, or change a passage of it; or "),
+        (b"\x89PNG\r\n\x1a\n\0\0", "Write to another name; or tell"),
+    ],
+)
+def test_what_may_be_done_instead_fits_the_file(
+    content: bytes, instead: str, tmp_path: Path
+) -> None:
+    """Nothing is appended to a picture."""
+    way, folder, _, _ = _way(tmp_path)
+    (folder / "n").write_bytes(content)
+    with pytest.raises(FileRefused, match=instead):
+        way.write("n", b"new", Q)
+
+
 def test_N1_an_approval_is_for_the_file_as_it_was(tmp_path: Path) -> None:
     """Who changes it in between did not approve that."""
     way, folder, _, _ = _way(tmp_path)
@@ -82,7 +100,7 @@ def test_N1_C14_own_files_are_written_again_until_somebody_changes_them(
     later.write("n.txt", b"three", Q)
     (folder / "n.txt").write_bytes(b"mine")
     for each in (way, later, _way(tmp_path)[0]):
-        with pytest.raises(FileRefused, match="changed by them"):
+        with pytest.raises(FileRefused, match="changed since Neuraxis wrote it"):
             each.write("n.txt", b"four", Q)
 
 
@@ -115,6 +133,28 @@ def test_N1_the_old_version_is_told_and_stored_for_its_owner_only(
         assert {path.stat().st_mode & 0o777 for path in stored} == {0o600}
         folders = {state, *(path.parent for path in stored)}
         assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+
+
+def test_what_is_told_of_old_versions(tmp_path: Path) -> None:
+    """Moved, deleted, or a changed passage of the user's; once, and what is stored."""
+    way, folder, _, warned = _way(tmp_path, free=True)
+    for name in ("a", "b", "c"):
+        (folder / name).write_bytes(b"old")
+    way.move("a", "m")
+    way.write("b", b"old x", Q, use="change", kind="append")
+    way.write("b", b"old x y", Q, use="change", kind="append")
+    way.bring_back([("c", "0" * 64)])
+    way.write("new", b"x", Q)
+    way.write("new", b"x y", Q)
+    way.delete("new")
+    assert [text.split('"')[1] for text in warned] == ["a", "b", "c"]
+    way.write("new", b"x", Q)
+    way.history.begin()
+    way.write("new", b"x y", Q, use="change", kind="append")
+    assert len(warned) == 3  # a changed passage of what the runtime wrote
+    way.history.begin()
+    way.move("new", "newer")
+    assert warned[3:] == [warned[0].replace('"a"', '"new"')]
 
 
 def test_N1_undo_brings_back_bytes_and_permissions(tmp_path: Path) -> None:

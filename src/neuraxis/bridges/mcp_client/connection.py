@@ -23,7 +23,7 @@ from neuraxis import call_errors
 from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.mcp_client import auth, questions
 from neuraxis.bridges.mcp_client.config import ServerConfig
-from neuraxis.bridges.mcp_client.guarded_http import http
+from neuraxis.bridges.mcp_client.guarded_http import advice, http, with_status
 from neuraxis.bridges.mcp_client.tools import definition_digest
 from neuraxis.bridges.mcp_client.transport import Inbox, stdio, watched
 from neuraxis.bridges.untrusted_text import one_line
@@ -133,6 +133,8 @@ class Connection:
         self._failures += 1
         words = self._inbox.fault or self._inbox.last_words
         said = f"{why}; it said: {words}" if words and words not in why else why
+        has_key = bool(self.config.headers or self.config.oauth)
+        said = with_status(said, self._inbox) + advice(self._inbox, has_key=has_key)
         self._reason = f"{self.config.name} ({self.config.place}): {said}"
         return ServerFailed(self._reason)
 
@@ -183,6 +185,7 @@ class Connection:
                     config.url,
                     {name: filled(value) for name, value in config.headers.items()},
                     auth.oauth(config, filled, self._asking.on_sign_in),
+                    inbox,
                 ),
                 inbox,
             )
@@ -241,7 +244,8 @@ class Connection:
                     f"the MCP server {self.config.name} broke off: {why}; it is not "
                     "known whether the command did anything"
                 ) from None
-            raise CommandError(one_line(error.error.message, 2_000)) from None
+            said = one_line(error.error.message, 2_000)
+            raise CommandError(with_status(said, inbox)) from None
         except (OSError, RuntimeError, ValueError, TimeoutError) as error:
             raise CommandError(
                 f"the MCP server {self.config.name} gave no valid answer: "
@@ -294,7 +298,7 @@ class Connection:
                 result = await client.list_tools(cursor=cursor)
             except (MCPError, RuntimeError, ValueError) as error:
                 why = f"its tools cannot be listed: {reason_of(error)}"
-                raise ServerFailed(f"{self.config.name}: {why}") from None
+                raise self._failed(why) from None
             finally:
                 inbox.listing = None
             kept = {tool.name for tool in result.tools}

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from http.client import responses
 from typing import Any
 
 import anyio.to_thread
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from neuraxis.bridges.mcp_client.transport import MOST_MESSAGE
+from neuraxis.bridges.mcp_client.transport import MOST_MESSAGE, Inbox
 from neuraxis.sandbox.http.addresses import inside, is_metadata
 
 SECONDS = 30.0
@@ -53,8 +54,9 @@ class Counted(httpx2.AsyncByteStream):
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """Sends requests to one host, and to public ones."""
 
-    def __init__(self, own_host: str) -> None:
+    def __init__(self, own_host: str, inbox: Inbox) -> None:
         self._own = own_host
+        self._inbox = inbox
         self._inner = httpx2.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -69,6 +71,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             request.extensions = {**request.extensions, "sni_hostname": host}
             request.url = request.url.copy_with(host=address)
         response = await self._inner.handle_async_request(request)
+        if request.method == "POST" and host == self._own:
+            self._inbox.status = response.status_code if response.is_error else 0
         kind = response.headers.get("content-type", "")
         stream = response.stream
         if not kind.startswith("text/event-stream") and isinstance(
@@ -97,13 +101,36 @@ async def _public(host: str, port: int) -> str:
     return addresses[0]
 
 
+def with_status(why: str, inbox: Inbox) -> str:
+    """Return a failure with the HTTP status that came with it."""
+    if not inbox.status:
+        return why
+    phrase = responses.get(inbox.status, "")
+    return f"{why} ({f'HTTP {inbox.status} {phrase}'.rstrip()})"
+
+
+def advice(inbox: Inbox, *, has_key: bool) -> str:
+    """Return what to do about a failed request."""
+    if inbox.status in (401, 403) and has_key:
+        return "; it does not accept the key in its `headers` or `oauth`"
+    if inbox.status in (401, 403):
+        return (
+            '; it wants a key: add "headers": {"Authorization": "Bearer secret://NAME"}'
+            ' or "oauth" to its entry in a JSON file with mcpServers, and name that '
+            "file instead of the URL"
+        )
+    if inbox.status in (404, 405):
+        return "; is that the address of its MCP endpoint? It often ends in /mcp"
+    return ""
+
+
 @contextlib.asynccontextmanager
 async def http(
-    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None
+    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None, inbox: Inbox
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Exchange messages with a server over HTTP, without proxies."""
     client = httpx2.AsyncClient(
-        transport=GuardedTransport(httpx2.URL(url).host),
+        transport=GuardedTransport(httpx2.URL(url).host, inbox),
         headers=dict(headers),
         auth=auth,
         timeout=httpx2.Timeout(SECONDS, read=STREAM_SECONDS),

@@ -17,6 +17,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from neuraxis.bridges.mcp_client.background import BackgroundLoop
 from neuraxis.bridges.mcp_client.config import (
     ServerConfig,
@@ -26,7 +28,13 @@ from neuraxis.bridges.mcp_client.config import (
 )
 from neuraxis.bridges.mcp_client.tools import import_tools
 from neuraxis.bridges.untrusted_text import visible
-from neuraxis.errors import ConfigError, MissingExtra, NeuraxisError, warnings_in
+from neuraxis.errors import (
+    ConfigError,
+    ManifestProblem,
+    MissingExtra,
+    NeuraxisError,
+    warnings_in,
+)
 from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.models import Model, find_model
 from neuraxis.plugins.registry import Plugin
@@ -89,8 +97,6 @@ def mcp(
 def _with_effects(
     config: ServerConfig, effects: Mapping[str, EffectKind]
 ) -> ServerConfig:
-    import msgspec
-
     return msgspec.structs.replace(config, effects={**config.effects, **effects})
 
 
@@ -108,6 +114,7 @@ class McpServers:
         on_sign_in: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
         self.servers = servers.servers
+        self._given = servers.problems
         self.problems: list[str] = list(servers.problems)
         """What could not be used of the servers, each in a sentence."""
         self._text = text
@@ -117,6 +124,7 @@ class McpServers:
         self._connections: list[Connection] = []
         self._plugins: tuple[Plugin, ...] = ()
         self._users = 0
+        self._logged = 0
         self._lock = threading.Lock()
         atexit.register(_close_at_exit, weakref.ref(self))
 
@@ -142,7 +150,7 @@ class McpServers:
                 self._end()
 
     def _started(self, workspace: Path) -> tuple[Plugin, ...]:
-        asking = _asking(*self._asking)
+        asking, self._logged = _asking(*self._asking), 0
         from neuraxis.bridges.mcp_client.connection import Connection
 
         self._connections = [
@@ -162,12 +170,18 @@ class McpServers:
         if failed and self._required:
             self._end()
             raise ConfigError("mcp: " + "; ".join(failed))
-        self.problems += [p.message for plugin in plugins for p in plugin.problems]
-        if not failed:
-            self.problems += _unfit(self.servers, plugins)
-        for problem in self.problems:
-            _log.warning("%s", problem)
+        if plugins:  # the first one tells also what is wrong with all
+            own = [*self._given] + ([] if failed else _unfit(self.servers, plugins))
+            told = (*warnings_in(plugins[0].spec.source, own), *plugins[0].problems)
+            plugins[0] = msgspec.structs.replace(plugins[0], problems=told)
+            self.problems = [p.message for each in plugins for p in each.problems]
         return tuple(plugins)
+
+    def log_problems(self) -> None:
+        """Log what could not be used, each once."""
+        begun, self._logged = self._logged, len(self.problems)
+        for problem in self.problems[begun:]:
+            _log.warning("%s", problem)
 
     async def _plugin(self, connection: Connection) -> Plugin:
         from neuraxis.bridges.mcp_client.commands import extra_specs, plugin_commands
@@ -208,7 +222,8 @@ class McpServers:
             listed=False,
             source=place,
         )
-        return Plugin(spec=spec, commands={}, problems=warnings_in(place, [why]))
+        problem = ManifestProblem(file=place, line=0, message=why)
+        return Plugin(spec=spec, commands={}, problems=(problem,))
 
     def _place(self, config: ServerConfig) -> str:
         return self._text or f"mcp:{config.place}"

@@ -40,6 +40,8 @@ class Inbox:
         self.fault = ""
         """Why the connection was ended here."""
         self.stderr = b""
+        self.status = 0
+        """HTTP status of the last answer to a message, if it was an error."""
         self.listing: list[Any] | None = None
         """The tool definitions as the server wrote them, while they are asked for."""
         self.changes = 0

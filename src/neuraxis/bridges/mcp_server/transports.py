@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hmac
+import socket
 from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Any, TextIO
@@ -74,7 +76,7 @@ async def serve_http(
         started: is given the URL.
 
     Raises:
-        ConfigError: the host is not loopback.
+        ConfigError: the host is not loopback, or the port cannot be used.
     """
     if host not in LOOPBACK:
         raise ConfigError(
@@ -82,24 +84,40 @@ async def serve_http(
         )
     import uvicorn  # the SDK's own server
 
+    listening = _listening(host, port)
     config = uvicorn.Config(
         http_app(service, host=host, token=token),
-        host=host,
-        port=port,
         log_level="warning",
         lifespan="on",
         timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
+    serving = asyncio.create_task(server.serve([listening]))
     try:
         while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.02)
         if server.started:
-            actual = server.servers[0].sockets[0].getsockname()[1]
-            shown = f"[{host}]" if ":" in host else host
-            started(f"http://{shown}:{actual}/mcp")
+            started(f"http://{_address(host, listening.getsockname()[1])}/mcp")
         await asyncio.shield(serving)
     finally:
         server.should_exit = True
         await asyncio.gather(serving, return_exceptions=True)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    # uvicorn itself would end the program where it cannot bind
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        at = _address(host, port)
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(
+                f"--port: another program listens at {at}: end it, or name another "
+                "port (0: a free one)"
+            ) from None
+        raise ConfigError(f"--port: cannot listen at {at}: {error.strerror}") from None
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -23,6 +23,7 @@ from neuraxis.bridges.openapi_client.security import Auth, check_auth, schemes_o
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
+from neuraxis.sandbox.http.urls import RequestRefused, check_url
 from neuraxis.schema import Schema
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
@@ -87,7 +88,7 @@ def openapi(
         address = (server or operation.server).rstrip("/")
         targets[own] = Target(operation=operation, server=address, allow_hosts=allowed)
     _check_any(specs, notes, include)
-    return _plugin(document, manifest, specs, targets, auth, name, notes)
+    return _plugin(document, manifest, specs, targets, auth, name, notes, allowed)
 
 
 def from_name(text: str) -> ReadSource:
@@ -224,6 +225,7 @@ def _plugin(
     auth: Auth,
     name: str | None,
     notes: Notes,
+    allowed: Collection[str],
 ) -> Plugin:
     info = as_map(document.root.get("info"))
     title = as_text(manifest.get("name_for_human")) or as_text(info.get("title"))
@@ -240,6 +242,11 @@ def _plugin(
             "the document says that calls need a key, and none is given: "
             "openapi(..., auth='secret://NAME')"
         )
+    for server in servers:
+        try:
+            check_url(server, allowed)
+        except RequestRefused as refused:
+            notes.add(f"calls need a server that requests may reach: {refused}")
     if not servers:
         notes.add("the document names no server: calls need openapi(..., server=URL)")
     if hooks := as_map(document.root.get("webhooks")):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import inspect
-import sys
 import threading
 import typing
 from collections.abc import (
@@ -28,11 +27,11 @@ from typing import Any, cast
 from msgspec import Struct
 
 from neuraxis.errors import CommandError
-from neuraxis.formatting import FILE_MODULE
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.convert import Convert, converter, is_plain
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import Hint, has_forward
+from neuraxis.plugins.functions.places import spot_of
 from neuraxis.plugins.functions.pydantic_hints import field_of, fill_fields
 from neuraxis.specs import STREAM_ITEMS
 
@@ -204,7 +203,7 @@ def _check_self(function: Any, plain: FunctionType, names: Sequence[str]) -> Non
         return
     written = f", got {first}" if first else ", got none"
     raise bad_function(
-        where_of(function),
+        spot_of(function),
         f"expected self as the first parameter of a method{written}; write "
         f"def {plain.__name__}(self, ...), or @staticmethod above it",
     )
@@ -220,7 +219,7 @@ def _from_signature(function: Callable[..., Any]) -> _Parameters:
         signature = inspect.signature(whole)
     except (ValueError, TypeError) as error:
         raise bad_function(
-            where_of(function), f"its parameters cannot be read: {error}"
+            spot_of(function), f"its parameters cannot be read: {error}"
         ) from error
     names: list[str] = []
     positional: list[str] = []
@@ -261,7 +260,7 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
         )
 
         raise unresolved(
-            where_of(function), hints, lambda hint: _looked_up(target, {"": hint})
+            spot_of(function), hints, lambda hint: _looked_up(target, {"": hint})
         ) from error
 
 
@@ -383,16 +382,3 @@ def _changed(name: str, change: Convert, value: Any) -> Any:
         return change(value)
     except CommandError as error:
         raise CommandError(f"{name}: {error}") from None
-
-
-def place_of(module: str) -> str:
-    """Return the file or module name that the author knows."""
-    if module.startswith(FILE_MODULE):
-        return str(getattr(sys.modules.get(module), "__file__", None) or module)
-    return module
-
-
-def where_of(function: Callable[..., Any]) -> str:
-    """Return `module:name`, for messages."""
-    name = getattr(function, "__qualname__", type(function).__qualname__)
-    return f"{place_of(getattr(function, '__module__', '') or '')}:{name}"

@@ -12,22 +12,23 @@ first use.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeVar, cast, overload
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from neuraxis.errors import ConfigError, ManifestProblem, warnings_in
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 from neuraxis.formatting import did_you_mean, listed, nearest
 from neuraxis.plugins.extensions import no_flag, parse_effects, parse_examples
-from neuraxis.plugins.functions.caller import Caller, caller_of, place_of, where_of
+from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.docstring import Docstring, read_docstring
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, Hint
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of, understand
 from neuraxis.plugins.functions.instances import close_of, make_instance
+from neuraxis.plugins.functions.places import Spot, place_of, spot_of, where_of
 from neuraxis.plugins.functions.validate import (
     attach,
     check_functions,
@@ -40,7 +41,13 @@ from neuraxis.plugins.functions.validate import (
     wrongly_documented,
 )
 from neuraxis.plugins.registry import Command, Plugin
-from neuraxis.schema.annotations import FILE_KEY, FILE_USES, FILE_WORD, FLAGS
+from neuraxis.schema.annotations import (
+    FILE_KEY,
+    FILE_USES,
+    FILE_WORD,
+    FLAGS,
+    no_file_use,
+)
 from neuraxis.schema.navigate import arms, as_node, kinds, resolved
 from neuraxis.specs import CommandSpec, EffectKind, Effects, Json, PluginSpec
 
@@ -169,8 +176,12 @@ def plugin_from(
     if isinstance(source, ModuleType):
         marked = [value for value in vars(source).values() if is_command(value)]
         if not marked:
-            place = place_of(source.__name__)
-            raise ConfigError(none_marked(place, source, is_command))
+            problem = ManifestProblem(
+                file=getattr(source, "__file__", None) or source.__name__,
+                line=1,
+                message=none_marked(source, is_command),
+            )
+            raise ManifestError((problem,))
         title = name or source.__name__.rpartition(".")[2]
         return _plugin(
             title, source.__doc__, marked, place_of(source.__name__), None, source
@@ -215,14 +226,7 @@ def _plugin(
 ) -> Plugin:
     """The plugin of functions; `holder` may answer for earlier calls (`reconcile`)."""
     reconcile = getattr(holder, "reconcile", None)
-    read = [read_function(function) for function in functions]
-    taken: set[str] = set()
-    for built in read:
-        if built.spec.name in taken:
-            raise bad_function(
-                source or name, f"the command {built.spec.name!r} is declared twice"
-            )
-        taken.add(built.spec.name)
+    read = _read(functions)
     description = read_docstring(doc).text if doc else ""
     if not doc and len(read) == 1:
         # A single function is its own plugin, and its text describes both.
@@ -247,6 +251,7 @@ def _plugin(
                 context_name=built.caller.context_name,
                 deps=built.caller.deps,
                 reconcile=reconcile if callable(reconcile) else None,
+                function=built.function,
             )
             for built in read
         },
@@ -254,11 +259,31 @@ def _plugin(
     )
 
 
+def _read(functions: Sequence[Callable[..., Any]]) -> list[Built]:
+    """Read functions; the error has the mistakes of all of them."""
+    read: dict[str, Built] = {}
+    wrong: list[ManifestProblem] = []
+    for function in functions:
+        try:
+            built = read_function(function)
+            if built.spec.name in read:
+                message = f"the command {built.spec.name!r} is declared twice"
+                raise bad_function(spot_of(function), message)
+        except ManifestError as error:
+            wrong += error.problems
+        else:
+            read[built.spec.name] = built
+    if wrong:
+        raise ManifestError(tuple(wrong))
+    return list(read.values())
+
+
 class Built(Struct, frozen=True, kw_only=True):
     """A function that was read: its spec and how to call it."""
 
     spec: CommandSpec
     caller: Caller
+    function: Callable[..., Any]
     problems: tuple[ManifestProblem, ...] = ()
 
 
@@ -285,10 +310,10 @@ def read_function(function: Callable[..., Any]) -> Built:
         else ((), ())
     )
     if wrong:
-        raise bad_function(where_of(function), f"examples: {wrong[0][1]}")
+        raise bad_function(spot_of(function), f"examples: {wrong[0][1]}")
     if name == "<lambda>":
         message = "expected a function with a name: write it with def"
-        raise bad_function(where_of(function), message)
+        raise bad_function(spot_of(function), message)
     spec = CommandSpec(
         name=name,
         effects=options.effects,
@@ -305,15 +330,15 @@ def read_function(function: Callable[..., Any]) -> Built:
     problems: tuple[ManifestProblem, ...] = ()
     if not caller.open and not names.issuperset(doc.names):
         told = wrongly_documented(function, doc.names, tuple(caller.hints))
-        problems = warnings_in(where_of(function), told)
+        problems = _warnings(function, told)
     annotated = getattr(function, "__annotations__", None)
     if annotated is not None and not annotated.keys() >= caller.hints.keys():
         more = untyped(caller.hints.keys() - annotated.keys())
-        problems += warnings_in(where_of(function), more)
+        problems += _warnings(function, more)
     flag = options.failure_field
     if flag and (wrong := no_flag(flag, spec.response)):
-        raise bad_function(where_of(function), wrong)
-    return Built(spec=spec, caller=caller, problems=problems)
+        raise bad_function(spot_of(function), wrong)
+    return Built(spec=spec, caller=caller, function=function, problems=problems)
 
 
 def _described(caller: Caller, options: Options, doc: Docstring) -> dict[str, Json]:
@@ -364,57 +389,76 @@ def _may_be_stored(schema: Mapping[str, Json], defs: Defs) -> bool:
     )
 
 
-def _understand(function: Callable[..., Any], name: str, hint: Hint) -> None:
+def _warnings(
+    function: Callable[..., Any], texts: Iterable[str]
+) -> tuple[ManifestProblem, ...]:
+    spot = spot_of(function)
+    return tuple(
+        replace(problem, severity="warning")
+        for text in texts
+        for problem in bad_function(spot, text).problems
+    )
+
+
+def _unreadable(spot: Spot, name: str, hint: Hint) -> Iterator[ManifestError]:
     try:
         understand(hint)
     except UNREADABLE as error:
         # Imported for error messages only.
         from neuraxis.plugins.functions.hint_errors import fault
 
-        raise fault(where_of(function), name, hint, error) from error
+        yield fault(spot, name, hint, error)
 
 
 def _check(function: Callable[..., Any], options: Options, caller: Caller) -> None:
     """Report a function's mistakes now, though its schema is built later."""
+    spot = spot_of(function)
     if more := starred(function):
         raise bad_function(
-            where_of(function),
+            spot,
             f"*{more}: a call gives each argument by its name; write a list, such as "
             f"{more}: list[str]",
         )
     if wrong := unbound(function, caller.hints):
-        raise bad_function(where_of(function), wrong)
+        raise bad_function(spot, wrong)
+    found = [*_wrong_hints(spot, caller), *_wrong_names(spot, options, caller)]
+    if found:
+        raise ManifestError(tuple(it for error in found for it in error.problems))
+
+
+def _wrong_hints(spot: Spot, caller: Caller) -> Iterator[ManifestError]:
     for name, hint in caller.hints.items():
-        _understand(function, name, hint)
+        yield from _unreadable(spot, name, hint)
         default = caller.defaults.get(name)
         known = next((item for item in _CHECKED if item is hint), object)
         accepted = (int, float) if known is float else known
         if default is not None and not isinstance(default, accepted):
-            raise bad_function(
-                where_of(function),
+            yield bad_function(
+                spot,
                 f"parameter {name!r}: expected a default of the type {known.__name__}, "
                 f"got {default!r:.40}; change the default or the type",
             )
     if caller.open:
-        _understand(function, "**", caller.rest)
+        yield from _unreadable(spot, "**", caller.rest)
     if caller.returns is not _EMPTY:
-        _understand(function, "return", caller.returns)
+        yield from _unreadable(spot, "return", caller.returns)
+
+
+def _wrong_names(
+    spot: Spot, options: Options, caller: Caller
+) -> Iterator[ManifestError]:
     for word in _NAMING:
         for name in getattr(options, word):
             if name not in caller.hints and (word, name) != ("asset_refs", "*"):
                 close = did_you_mean(nearest(name, caller.hints))
-                raise bad_function(
-                    where_of(function),
+                yield bad_function(
+                    spot,
                     f"{word}: there is no parameter {name!r}.{close} There are: "
                     f"{listed(list(caller.hints))}",
                 )
     for name, use in options.names_file.items():
         if use not in FILE_USES:
-            words = ", ".join(FILE_USES)
-            raise bad_function(
-                where_of(function),
-                f"{FILE_WORD}: {name}: expected one of {words}",
-            )
+            yield bad_function(spot, f"{FILE_WORD}: {name}: {no_file_use(use)}")
 
 
 def mark(schema: dict[str, Json], name: str, options: Options) -> None:

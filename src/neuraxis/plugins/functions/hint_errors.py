@@ -24,6 +24,7 @@ from neuraxis.plugins.functions.hint_kinds import (
     Hint,
     NoType,
 )
+from neuraxis.plugins.functions.places import Spot
 
 RETURN = "return"
 """Key of the return hint in `__annotations__`."""
@@ -59,7 +60,7 @@ _FIRST = 60
 """Maximum characters of a hint that are quoted."""
 
 
-def fault(where: str, name: str, hint: Hint, error: Exception) -> ManifestError:
+def fault(where: Spot, name: str, hint: Hint, error: Exception) -> ManifestError:
     """Return the error of a function with an invalid hint.
 
     Args:
@@ -94,21 +95,22 @@ def instead(hint: Hint, inside: str = "") -> str:
 
 
 def unresolved(
-    where: str, hints: Mapping[str, Hint], look_up: Callable[[Hint], object]
+    where: Spot, hints: Mapping[str, Hint], look_up: Callable[[Hint], object]
 ) -> ManifestError:
-    """Return the error of a function whose quoted hint cannot be resolved.
+    """Return the errors of quoted hints that cannot be resolved.
 
     Args:
         where: the function, for the message.
         hints: all of its hints.
-        look_up: raises for the one that is wrong.
+        look_up: raises for each that is wrong.
     """
+    found: list[ManifestProblem] = []
     for name, hint in hints.items():
         try:
             look_up(hint)
         except UNREADABLE as error:
-            return _bad(where, name, _cause(hint, error))
-    return _bad(where, "", "a type hint cannot be resolved")  # pragma: no cover
+            found += _bad(where, name, _cause(hint, error)).problems
+    return ManifestError(tuple(found))
 
 
 def shown(hint: Hint) -> str:
@@ -124,7 +126,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _FIRST else text[: _FIRST - 1] + "…"
 
 
-def _bad(where: str, name: str, message: str) -> ManifestError:
+def _bad(where: Spot, name: str, message: str) -> ManifestError:
     place = "what it gives back (->)" if name == RETURN else f"parameter {name!r}"
     return bad_function(where, f"{place}: {message}")
 
@@ -239,6 +241,9 @@ def _missing(name: str) -> str:
     )
 
 
-def bad_function(where: str, message: str) -> ManifestError:
+def bad_function(where: Spot, message: str) -> ManifestError:
     """Return the error of a function that cannot be a command."""
-    return ManifestError((ManifestProblem(file=where, line=0, message=message),))
+    problem = ManifestProblem(
+        file=where.file, line=where.line, message=f"{where.name}: {message}"
+    )
+    return ManifestError((problem,))

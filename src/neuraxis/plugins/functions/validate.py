@@ -13,12 +13,13 @@ from collections.abc import (
     Sequence,
 )
 from functools import partial
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import class_name, did_you_mean, nearest, quote
 from neuraxis.plugins.extensions import KINDS
+from neuraxis.plugins.functions.places import code_of
 from neuraxis.schema.annotations import FILE_USES, FLAGS
 
 
@@ -80,7 +81,7 @@ def attach(function: Any, name: str, marked: object) -> None:
 
 def starred(function: Any) -> str:
     """Return the name of a function's `*args`, unless a `partial` bound them."""
-    code = _code_of(function)
+    code = code_of(function)
     if (
         isinstance(function, partial)
         or code is None
@@ -113,7 +114,7 @@ def wrongly_documented(
         documented: the names in the docstring.
         names: the parameters that there are.
     """
-    code = _code_of(function)
+    code = code_of(function)
     # of a `partial`, and of a function in a decorator, those of what is inside
     inner = code.co_varnames if code is not None else ()
     for name in documented:
@@ -136,11 +137,6 @@ def untyped(names: Iterable[str]) -> Iterator[str]:
         )
 
 
-def _code_of(function: Any) -> CodeType | None:
-    plain = inspect.unwrap(getattr(function, "func", function))
-    return getattr(getattr(plain, "__func__", plain), "__code__", None)
-
-
 def check_functions(functions: Sequence[Any]) -> None:
     """Raise an error for items of a list that are no functions.
 
@@ -156,16 +152,14 @@ def check_functions(functions: Sequence[Any]) -> None:
             )
 
 
-def none_marked(
-    place: str, module: ModuleType, is_command: Callable[[Any], bool]
-) -> str:
+def none_marked(module: ModuleType, is_command: Callable[[Any], bool]) -> str:
     """Return advice for a module that marks no function."""
     classes = [
         key
         for key, value in vars(module).items()
         if isinstance(value, type) and any(map(is_command, vars(value).values()))
     ]
-    said = f"{place}: expected functions marked by @command, and found none. "
+    said = "expected functions marked by @command, and found none. "
     if classes:
         name = classes[0]
         return said + (

@@ -120,7 +120,7 @@ def _without(
 def _command(
     command: Mapping[str, Json], place: Place, types: TypeTable, notes: Notes
 ) -> CommandSpec:
-    notes.unknown(command, _KEYS, place)
+    notes.unknown(command, _KEYS, place, ("command_name",))
     given = command.get("command_name")
     name = notes.text(given, (*place, "command_name"))
     if name is None:

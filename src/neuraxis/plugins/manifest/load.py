@@ -129,6 +129,16 @@ def parse_manifest(
     return spec, _sorted(notes)
 
 
+def line_of_command(spec: PluginSpec, command: str) -> int:
+    """Return the line of a command in its manifest, else 0."""
+    file = Path(spec.source)
+    if file.suffix not in (".yaml", ".yml") or not file.is_file():
+        return 0
+    tree = read_yaml(file.read_text(encoding="utf-8-sig"), spec.source)
+    names = [str(item.get("command_name")).strip() for item in spec.raw["commands"]]
+    return tree.line(("commands", names.index(command)))
+
+
 def _sorted(notes: Notes) -> tuple[ManifestProblem, ...]:
     """Return the problems sorted by line, without duplicates from aliases."""
     return tuple(sorted(dict.fromkeys(notes.found), key=lambda found: found.line))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from msgspec import Struct, field
@@ -54,11 +54,18 @@ class Notes(Struct, kw_only=True):
             return None
         return value.strip() or None
 
-    def unknown(self, given: Iterable[str], known: Iterable[str], place: Place) -> None:
-        """Warn of unknown keys."""
-        names = list(known)
+    def unknown(
+        self,
+        given: Collection[str],
+        known: Sequence[str],
+        place: Place,
+        required: Sequence[str] = (),
+    ) -> None:
+        """Warn of unknown keys; a missing required one may be meant."""
+        missing = [name for name in required if name not in given]
         for key in given:
-            if key not in names:
-                close = nearest(key, names, 1)
+            if key not in known:
+                close = [name for name in missing if key in name]
+                close = close or nearest(key, known, 1)
                 hint = f"; did you mean {close[0]}?" if close else ""
                 self.warn((*place, key), f"unknown key {key!r} is not used{hint}")

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.messages import Path
-from neuraxis.planning.for_each import Loop
+from neuraxis.planning.for_each import Loop, is_of
 from neuraxis.planning.plan import Step
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.provenance.labels import (
@@ -31,6 +31,7 @@ from neuraxis.policy.provenance.labels import (
 )
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import RESPONSE
+from neuraxis.sandbox.files.paths import normal
 from neuraxis.schema.annotations import is_covered
 from neuraxis.specs import CommandSpec
 
@@ -55,8 +56,6 @@ class Origins(Struct):
     """All from outside that the model was shown."""
     private: set[str] = field(default_factory=set[str])
     """Calls that read something private, shown or not: what it decides tells it."""
-    words: list[str] = field(default_factory=list[str])
-    """What the user said, all of it."""
     request: list[str] = field(default_factory=list[str])
     """What the user said in this request."""
     asked_by: tuple[str, ...] = ()
@@ -105,7 +104,6 @@ class Origins(Struct):
         self.request[:] = self.asked_by
         if not self.is_nested:
             self.sent.clear()
-            self.words.append(text)
             self.request.append(text)
 
     def instructed(self, text: str) -> None:
@@ -297,13 +295,3 @@ class Origins(Struct):
     def _reads_private(self, label: Label, call_id: str) -> None:
         if is_private(label):
             self.private.add(call_id.partition(".")[0])
-
-
-def is_of(call_id: str, ids: set[str]) -> bool:
-    """Check whether a call, or its item, belongs to these calls."""
-    return call_id in ids or call_id.rpartition(".")[0] in ids
-
-
-def normal(path: str) -> str:
-    """A path of the workspace in its one spelling."""
-    return os.path.normpath(path.strip().replace("\\", "/")).removeprefix("./")

@@ -51,7 +51,6 @@ class FileHistory:
         workspace: the folder.
         store: where old versions are stored.
         emit: reports a change to the journal, before it is made.
-        words: the user's requests; the list grows with the session.
     """
 
     def __init__(
@@ -59,12 +58,10 @@ class FileHistory:
         workspace: Path,
         store: VersionStore,
         emit: Callable[[Event], None] = lambda event: None,
-        words: Sequence[str] = (),
     ) -> None:
         self.workspace = workspace
         self.store = store
         self.emit = emit
-        self.words = words
         self._lock = threading.RLock()
         self._run = 1
         self._changes: list[FileChanged] = []
@@ -83,17 +80,29 @@ class FileHistory:
         written = self._known().get(path)
         return bool(written) and operations.digest_of(self.workspace, path) == written
 
-    def risk(self, path: str, use: Use) -> str:
-        """Why this needs an approval, in words; empty: it needs none."""
+    def risk(self, path: str, use: Use, words: Sequence[str] = ()) -> str:
+        """Why this needs an approval, in words; empty: it needs none.
+
+        Args:
+            path: the file.
+            use: what would be done to it.
+            words: the user's, of this request.
+        """
         path = self._inside(operations.spelled(path))
         found = operations.look(self.workspace, path)
         if found is None or self._is_all_own(path, found.st_mode):
             return ""
         if use == "change" and (
-            is_named(path, self.words) or is_called(path, self.words, self.workspace)
+            is_named(path, words) or is_called(path, words, self.workspace)
         ):
             return ""
-        return call_errors.file_of_the_user(path, use)
+        was_ours = bool(self._known().get(path))
+        return call_errors.file_of_the_user(path, use, was_ours=was_ours)
+
+    def way_out(self, path: str, use: Use, target: str) -> str:
+        """What the command `target` may do instead, in words."""
+        is_text = operations.is_text(self.workspace, path)
+        return call_errors.file_way_out(use, target, is_text=is_text)
 
     def _inside(self, path: str) -> str:
         """Return the normal form of a path that other programs read."""
@@ -134,18 +143,10 @@ class FileHistory:
         now = operations.digest_of(self.workspace, path)
         self._allowed.add((call_id, path, now))
 
-    def permit(self, call_id: str, path: str, use: Use, target: str) -> None:
-        """Let a change happen; `target` is the command that makes it.
-
-        Raises:
-            FileRefused: it needs an approval, and there is none for the file as it is.
-        """
-        why = self.risk(path, use)
-        if not why:
-            return
+    def is_allowed(self, call_id: str, path: str) -> bool:
+        """Whether a person approved this change to the file as it is."""
         now = operations.digest_of(self.workspace, path)
-        if (call_id, operations.spelled(path), now) not in self._allowed:
-            raise FileRefused(f"{why}. {call_errors.file_way_out(use, target)}")
+        return (call_id, operations.spelled(path), now) in self._allowed
 
     # --- what happened -------------------------------------------------------------
 
@@ -168,13 +169,13 @@ class FileHistory:
             whole: all of the new content is the runtime's.
 
         Returns:
-            Whether an old version of the user's was stored.
+            Whether an old version was stored that the new one is not.
 
         Raises:
             FileRefused: the old version cannot be stored.
         """
         with self._lock:
-            was_own, before, mode = self.is_own(path), "", 0
+            was_own, before, mode, stored = self.is_own(path), "", 0, False
             found = operations.look(self.workspace, path)
             if found is not None:
                 if not stat.S_ISREG(found.st_mode):
@@ -186,6 +187,7 @@ class FileHistory:
                 if not self._made(path, before):
                     with operations.opened(self.workspace, path) as fd:
                         before = self.store.put(pieces_of(fd), found.st_size, path)
+                    stored = before != after
             own = bool(after) and whole
             for folder in operations.missing_folders(self.workspace, path):
                 self._report(call_id, folder, "folder", after="folder")
@@ -193,7 +195,7 @@ class FileHistory:
                 call_id, path, kind, before=before, after=after,
                 mode=mode, own=own, was_own=was_own,
             )  # fmt: skip
-        return bool(before) and before != after
+        return stored
 
     def _made(self, path: str, digest: str) -> bool:
         """Whether this run made the file what it is."""
@@ -343,6 +345,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     ask: Callable[[Mapping[str, Sequence[str]]], str] = lambda held: call_errors.NOBODY
     """Asks a person about files that a script `changed`, `deleted` or `made`; returns
     why not, or nothing for a yes."""
+    words: Sequence[str] = ()
+    """The user's, of this request: what they name may be changed in part."""
     free: bool = False
     """The policy allows the call whatever it does."""
     note: Callable[[str, bool], None] = lambda path, there: None
@@ -370,23 +374,27 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         def begin(shown: str) -> None:
             self.permit(shown, use)
             after = hashlib.sha256(data).hexdigest()
-            whole = use == "write" or history.is_own(shown)
-            stored.append(history.change(self.call_id, shown, kind, after, whole=whole))
+            own, part = history.is_own(shown), use == "change"
+            whole = own or not part
+            kept = history.change(self.call_id, shown, kind, after, whole=whole)
+            stored.append(kept and not (own and part))
 
         written = workspace.write_bytes(
             history.workspace, path, data, quota=quota, before=begin
         )
-        self.tell(written, stored=stored == [True] and use == "write")
+        self.tell(written, stored=stored == [True])
         return written
 
     def permit(self, path: str, use: Use) -> None:
         """Let a change happen.
 
         Raises:
-            FileRefused: it needs an approval that was not given.
+            FileRefused: it needs an approval, and there is none for the file as it is.
         """
-        if not self.free:
-            self.history.permit(self.call_id, path, use, self.target)
+        why = "" if self.free else self.history.risk(path, use, self.words)
+        if why and not self.history.is_allowed(self.call_id, path):
+            instead = self.history.way_out(path, use, self.target)
+            raise FileRefused(f"{why}. {instead}")
 
     def move(self, path: str, new: str) -> str:
         """Give a file another name; return it.
@@ -401,10 +409,11 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         self.permit(path, "move")
         self.permit(new, "write")
         own = self.history.is_own(path)
-        stored = self.history.change(self.call_id, new, "move", digest, whole=own)
-        self.history.change(self.call_id, path, "move", "", whole=False)
+        replaced = self.history.change(self.call_id, new, "move", digest, whole=own)
+        stored = self.history.change(self.call_id, path, "move", "", whole=False)
         operations.move(root, path, new)
-        self.tell(new, stored=stored)
+        self.tell(path, stored=stored)
+        self.tell(new, stored=replaced)
         return new
 
     def delete(self, path: str) -> None:
@@ -449,12 +458,10 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             found = operations.look(root, path)
             is_file = found is not None and stat.S_ISREG(found.st_mode)
             # a link of the user's has no version that could be stored
-            if (found is not None and not is_file) or (
-                not self.free
-                and (
-                    self.history.risk(path, "write" if digest else "remove")
-                    or (self.holds and (found is not None or self.holds(path)))
-                )
+            if (
+                (found is not None and not is_file)
+                or self.history.risk(path, "write" if digest else "remove")
+                or (self.holds and (found is not None or self.holds(path)))
             ):
                 done = "made" if found is None else "changed" if digest else "deleted"
                 asked[path] = done

@@ -13,6 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from neuraxis.parsing.encodings import text_of
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
 from neuraxis.sandbox.files.versions import pieces_of
 from neuraxis.sandbox.files.walk import (
@@ -23,6 +24,9 @@ from neuraxis.sandbox.files.walk import (
     missing,
     parent_folder,
 )
+
+_BEGINNING = 4_096
+"""Bytes that show whether a file is a text."""
 
 
 def spelled(path: str, *, folder: bool = False) -> str:
@@ -88,6 +92,15 @@ def digest_of(workspace: Path, path: str) -> str:
         return digest(workspace, path, hint=False)
     except (FileRefused, OSError):
         return ""
+
+
+def is_text(workspace: Path, path: str) -> bool:
+    """Whether a regular file begins as a text does."""
+    try:
+        with opened(workspace, path, hint=False) as fd:
+            return text_of(os.read(fd, _BEGINNING)) is not None
+    except (FileRefused, OSError):
+        return False
 
 
 def missing_folders(workspace: Path, path: str, *, itself: bool = False) -> list[str]:

@@ -17,6 +17,7 @@ a workspace written on Linux can be opened on Windows and the other way round:
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import unicodedata
 from pathlib import PurePosixPath
@@ -74,6 +75,11 @@ class FileRefused(NeuraxisError):
 
     near: tuple[str, ...] | None = None
     """Where there is no such file: paths that are spelled nearly so; else None."""
+
+
+def normal(path: str) -> str:
+    """Return a path in its one spelling; nothing is checked."""
+    return posixpath.normpath(path.strip().replace("\\", "/"))
 
 
 def folded(name: str) -> str:

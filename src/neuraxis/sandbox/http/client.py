@@ -23,7 +23,6 @@ from email.message import Message
 
 from msgspec import Struct
 
-from neuraxis.sandbox.http.addresses import inside, is_metadata
 from neuraxis.sandbox.http.connection import (
     Clock,
     File,
@@ -34,7 +33,13 @@ from neuraxis.sandbox.http.connection import (
     aside,
     secure,
 )
-from neuraxis.sandbox.http.urls import RequestRefused, Url, follow, parse
+from neuraxis.sandbox.http.urls import (
+    RequestRefused,
+    Url,
+    check_address,
+    follow,
+    parse,
+)
 
 __all__ = ["Limits", "RequestFailed", "RequestRefused", "Response", "fetch", "send"]
 
@@ -465,15 +470,7 @@ def _addresses(url: Url, way: _Request) -> Sequence[str]:
     if not found:
         raise NotReached(f"{url.host}: there is no such host.")
     for address in found:
-        what = None if url.named else inside(address)
-        if url.named and not url.address and is_metadata(address):
-            what = "a metadata address"
-        if what is not None:
-            raise RequestRefused(
-                f"{url.host} leads to {what}; only public hosts are fetched. A person "
-                f"can allow it with --allow-host {url.authority} or, in a program, "
-                f"Policy(allow_hosts=['{url.authority}'])."
-            )
+        check_address(url, address)
     return found
 
 

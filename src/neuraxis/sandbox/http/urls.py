@@ -19,6 +19,7 @@ from urllib.parse import quote, urljoin
 from msgspec import Struct
 
 from neuraxis.errors import NeuraxisError
+from neuraxis.sandbox.http.addresses import inside, is_metadata
 
 USUAL_PORTS = frozenset({80, 443, 8080, 8443})
 MOST_CHARACTERS = 8000
@@ -163,9 +164,8 @@ def _build(scheme: str, rest: str, shown: str, allowed: Collection[str]) -> Url:
     if port not in USUAL_PORTS and not exact:
         raise RequestRefused(
             f"{shown}: port {port} is not allowed; allowed are "
-            f"{', '.join(map(str, sorted(USUAL_PORTS)))}. A person can allow it with "
-            f"--allow-host {bracketed}:{port} or, in a program, "
-            f"Policy(allow_hosts=['{bracketed}:{port}'])."
+            f"{', '.join(map(str, sorted(USUAL_PORTS)))}. "
+            f"{how_to_allow(f'{bracketed}:{port}')}"
         )
     target = _target(tail, shown)
     url = Url(scheme=scheme, host=host, port=port, target=target, named=named)
@@ -226,9 +226,42 @@ def _check_outer_name(host: str, shown: str) -> None:
     )
     if inner:
         raise RequestRefused(
-            f"{shown}: {host} is the name of an inner host. A person can allow it "
-            f"with --allow-host {host} or, in a program, "
-            f"Policy(allow_hosts=['{host}'])."
+            f"{shown}: {host} is the name of an inner host. {how_to_allow(host)}"
+        )
+
+
+def how_to_allow(host: str) -> str:
+    """Say how a person allows an inner host or an unusual port."""
+    return (
+        f"A person can allow it with --allow-host {host}, with policy.allow_hosts in "
+        f"their own neuraxis.toml or, in a program, Policy(allow_hosts=['{host}'])."
+    )
+
+
+def check_url(text: str, allowed_hosts: Collection[str] = ()) -> None:
+    """Check a URL as far as that is possible without a request.
+
+    Raises:
+        RequestRefused: no request may be sent there.
+    """
+    for url in parse(text, allowed_hosts):
+        if url.address:
+            check_address(url, url.host)
+
+
+def check_address(url: Url, address: str) -> None:
+    """Check the address that a host leads to.
+
+    Raises:
+        RequestRefused: it is not public, and nobody allowed it.
+    """
+    what = None if url.named else inside(address)
+    if url.named and not url.address and is_metadata(address):
+        what = "a metadata address"
+    if what is not None:
+        raise RequestRefused(
+            f"{url.host} leads to {what}; only public hosts are fetched. "
+            f"{how_to_allow(url.authority)}"
         )
 
 

@@ -20,6 +20,7 @@ from neuraxis.schema.annotations import (
     RAW_WORD,
     TRUSTED_KEY,
     TRUSTED_WORD,
+    no_file_use,
 )
 from neuraxis.schema.builders import nullable, or_reference
 from neuraxis.schema.describe import LIMITS
@@ -226,8 +227,7 @@ def _marked(
     if use in FILE_USES:
         schema[FILE_KEY] = use
     elif use is not None:
-        words = ", ".join(FILE_USES)
-        reading.error((*path, FILE_WORD), f"{FILE_WORD}: expected one of {words}")
+        reading.error((*path, FILE_WORD), f"{FILE_WORD}: {no_file_use(use)}")
     if _flag(node, RAW_WORD, path, reading) is False:
         if schema.get("x-asset-ref") is True:
             return or_reference(schema, RAW_KEY)

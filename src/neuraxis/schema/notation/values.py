@@ -39,6 +39,15 @@ _WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
         ("a number", (int, float)),
     ),
 }
+_LIMITED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("minLength", "maxLength", "pattern"), ("string",)),
+    **dict.fromkeys(("minItems", "maxItems", "uniqueItems"), ("array",)),
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        ("number", "integer"),
+    ),
+}
+"""The types that a limit is for; values of others are not limited."""
 _BOUNDS = (
     ("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"),
 )  # fmt: skip
@@ -151,6 +160,11 @@ def with_limits(
             reading.error((*path, key), message)
         else:
             limits[name] = value
+            given = schema.get("type")
+            limited = _LIMITED.get(name, (given,))
+            if isinstance(given, str) and given not in limited:
+                message = f"{key} is not used: it limits a {limited[0]}, got a {given}"
+                reading.warn((*path, key), message)
     for least, most in _BOUNDS:
         low, high = limits.get(least), limits.get(most)
         if low is not None and high is not None and low > high:
