@@ -40,7 +40,7 @@ _BLANK = frozenset(
 """Characters that show nothing, beside those of the hidden categories."""
 
 
-def quote(value: Any) -> str:
+def quote(value: Any, most: int = QUOTED) -> str:
     """Return a one-line quotation of a JSON value, else its type."""
     try:
         text = json.dumps(value, ensure_ascii=False)
@@ -48,7 +48,7 @@ def quote(value: Any) -> str:
         return f"<{type_name(value)}>"
     if _OTHER_BREAKS.search(text):
         text = json.dumps(value)
-    return text if len(text) <= QUOTED else text[: QUOTED - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def named(name: str) -> str:

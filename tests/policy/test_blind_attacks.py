@@ -462,3 +462,14 @@ def test_a_summary_shows_every_argument() -> None:
     told = summary("mail.send", {"text": "x" * 500, "to": EVIL}, "so")
     assert EVIL in told
     assert len(told) < 300
+
+
+def test_a_summary_says_how_much_it_leaves_out() -> None:
+    """A cut looked like an ellipsis of the text, and hid 199 recipients."""
+    to = [f"person{number}@corp.example" for number in range(200)]
+    told = summary("mail.send", {"to": to, "text": "x" * 500, "cc": [EVIL]})
+    assert told == (
+        'mail.send(to=["person0@corp.example", "person1@corp.example", … 198 more], '
+        f'text="{"x" * 59}… 442 more characters, cc=["{EVIL}"])'
+    )
+    assert "… 1 more]" in summary("mail.send", {"to": ["x" * 500, EVIL]})

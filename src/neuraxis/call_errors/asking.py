@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.formatting import listed, path_text, quote, visible
+from neuraxis.formatting import QUOTED, listed, path_text, quote, visible
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -194,10 +195,27 @@ def held_back(files: Mapping[str, Sequence[str]]) -> str:
 
 
 def summary(target: str, arguments: Json, reason: str = "") -> str:
-    """One line of a question: what, whose words, why; each argument cut."""
+    """One line of a question: what, whose words, why; cuts are counted."""
     given: dict[str, Any] = {"": arguments}
     if isinstance(arguments, dict):
         given = cast("dict[str, Any]", arguments)
-    told = (f"{name}={quote(value)}".lstrip("=") for name, value in given.items())
+    told = (f"{name}={_counted(value)}".lstrip("=") for name, value in given.items())
     why = f": {reason}" if reason else ""
     return visible(" ".join(f"{target}({', '.join(told)}){why}".split()))
+
+
+def _counted(value: Json) -> str:
+    """Quote a value, with the number of items or characters left out."""
+    text = quote(value, sys.maxsize)
+    if len(text) <= QUOTED:
+        return text
+    items = cast("list[Json]", value) if isinstance(value, list) else []
+    if len(items) < 2:
+        return f"{text[:QUOTED]}… {len(text) - QUOTED:,} more characters"
+    shown: list[str] = []
+    for item in items:
+        shown.append(quote(item))
+        if sum(map(len, shown)) > QUOTED:
+            break
+    shown = shown[:-1] or shown
+    return f"[{', '.join(shown)}, … {len(items) - len(shown):,} more]"

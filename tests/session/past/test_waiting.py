@@ -343,6 +343,7 @@ def test_a_loop_is_one_question_and_goes_on_at_its_item(tmp_path: Path) -> None:
         assert paid(tmp_path) == ["ann 1"]
         (question,) = one.pending()
         assert question.call.for_each == ["ann", "bob", "eve"]
+        assert '$for_each=["ann", "bob", "eve"]' in question.summary
     with session(tmp_path, "ok", earlier="s", policy=policy) as later:
         assert later.unknown_calls == ()
         later.approve(question.id)

@@ -77,7 +77,10 @@ class Question(Struct, frozen=True, kw_only=True):
     @property
     def summary(self) -> str:
         """Return what would run, in one line."""
-        return call_errors.summary(self.call.target, self.call.arguments)
+        given: Json = self.call.arguments
+        if self.call.for_each is not None:
+            given = {"$for_each": self.call.for_each, "arguments": given}
+        return call_errors.summary(self.call.target, given)
 
     def to_json(self) -> dict[str, Json]:
         """Return the question as JSON, for a form or a web page."""
