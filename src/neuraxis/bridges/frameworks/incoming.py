@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.errors import ConfigError, MissingExtra, warnings_in
 from neuraxis.formatting import describe_given
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.plugins.extensions import parse_effects
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.schema.schema import Schema
