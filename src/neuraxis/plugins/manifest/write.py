@@ -12,13 +12,10 @@ from typing import Any, cast
 
 import yaml
 
-from neuraxis.schema import (
-    NotationProblem,
-    collect_types,
-    node_from_schema,
-    parameter_schema,
-    response_schema,
-)
+from neuraxis.schema.notation.nodes import parameter_schema, response_schema
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.notation.types import NotationProblem
+from neuraxis.schema.notation.write import node_from_schema
 from neuraxis.specs import CommandSpec, Effects, Example, Json, PluginSpec
 
 
