@@ -254,7 +254,7 @@ def _read(below: _Layer) -> _Layer:
 
 
 def _spaced(text: str) -> str:
-    """Return a text with spaces for the `+` with which web forms write them."""
+    """Return a text with spaces for `+`, as web forms have it."""
     return text.replace("+", " ")
 
 

@@ -27,7 +27,9 @@ _LINES = 40
 
 
 def lost_lines(call: Mapping[str, Json], session: Session) -> list[str]:
-    """Return the lines that no argument of the call contains; a move loses none.
+    """Return the lines that no argument of the call contains.
+
+    What a call moves is not lost.
 
     Args:
         call: as a question has it, with the digests of the files that it `replaces`.
