@@ -138,7 +138,7 @@ def changes(locked: Mapping[str, Json], spec: PluginSpec) -> list[str]:
         return []
     lines: list[str] = []
     before = _with_public_names(locked.get("said"), identifier(spec.name))
-    if before == now["said"]:
+    if digest(before) == now["digest"]:  # `==` takes true for 1
         return []
     _compare(before, now["said"], "", lines)
     # A change of text and schema is reported once, by the schema.
