@@ -20,7 +20,7 @@ MOST_CARRIED = 2 * 1024 * 1024
 
 
 def pack(origin: str, size: int = 0, **state: Json) -> tuple[str, str]:
-    """Return a turn's state as text, and a note if it cannot be sent back.
+    """Return a turn's state as text, or a note why not.
 
     Args:
         origin: server and model; empty: nothing is carried.
