@@ -141,6 +141,8 @@ def test_a_question_about_a_call_is_told_in_every_language(
         json.dumps(MESSAGE),
         f"```json\n{json.dumps(MESSAGE)}\n```",
         '{"command": "look", "param": {"query": "x"}}',
+        json.dumps([MESSAGE, MESSAGE]),
+        json.dumps({"messages": [MESSAGE]}),
         "receiver:\n  role: plugin\n  name: p\ncontent:\n  command: look\n",
     ],
 )
@@ -161,6 +163,7 @@ def test_a_message_of_the_protocols_is_told_where_it_is_no_call(
         "Action: look\nAction Input: {}",
         '```python\nlook(query="x")\n```',
         '{"command": "look", "param": {"query": "x"}}',
+        '[{"command": "look", "param": {"query": "x"}}]',
     ],
 )
 def test_a_call_in_another_form_is_never_the_answer_of_an_envelope(
