@@ -270,7 +270,7 @@ def _undeclared(plugin: Plugin) -> Iterator[tuple[str, str]]:
     for name, item in plugin.commands.items():
         spec = item.spec
         marks = marks_of(spec.parameters)
-        if spec.effects.declared:
+        if spec.effects.declared or spec.effects.needs_approval:
             continue
         if spec.effects.kind in ("none", "read"):
             words, verbs = [*_words(name)[:1], *_words(spec.description)[:1]], DEEDS

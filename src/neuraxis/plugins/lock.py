@@ -51,12 +51,15 @@ def facts(spec: PluginSpec) -> dict[str, Json]:
 
 
 def _command(spec: CommandSpec) -> dict[str, Json]:
+    effects: dict[str, Json] = msgspec.to_builtins(spec.effects)
+    if not spec.effects.needs_approval:
+        del effects["needs_approval"]  # younger than some lock files
     return {
         "description": spec.description,
         "tool_name": spec.tool_name,
         "parameters": spec.parameters,
         "response": spec.response,
-        "effects": msgspec.to_builtins(spec.effects),
+        "effects": effects,
         "examples": [msgspec.to_builtins(example) for example in spec.examples],
         "example_output": spec.example_output,
         # Some dialects, also third-party ones, show the manifest's own text.

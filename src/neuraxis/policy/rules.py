@@ -58,6 +58,10 @@ class Rule(
     reason: str = ""
 
 
+_DECLARED = Rule(verdict="ask", reason="each call of this command needs approval")
+"""The rule for a command that declares `needs_approval`."""
+
+
 class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
     """Rules for calls: the strictest that matches decides, else `default`."""
 
@@ -95,6 +99,8 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
         target = f"{plugin}.{spec.name}"
         given = target, spec, arguments, facts
         found = [rule for rule in self.rules if _matches(rule, *given)]
+        if spec.effects.needs_approval:
+            found.append(_DECLARED)
         if found:
             rule = max(found, key=lambda rule: _STRICTNESS.index(rule.verdict))
             reason = rule.reason or f"a rule for {rule.target} says so"
@@ -106,10 +112,10 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
 
     def may_ask(self, plugin: str, spec: CommandSpec) -> bool:
         """Whether a rule may ask for approval of this command's calls."""
-        return self.default == "ask" or any(
-            rule.verdict == "ask" and _is_for(rule, f"{plugin}.{spec.name}", spec)
-            for rule in self.rules
-        )
+        if self.default == "ask" or spec.effects.needs_approval:
+            return True
+        asking = (rule for rule in self.rules if rule.verdict == "ask")
+        return any(_is_for(rule, f"{plugin}.{spec.name}", spec) for rule in asking)
 
 
 def check_targets(rules: Sequence[Rule], commands: Mapping[str, CommandSpec]) -> None:
@@ -231,7 +237,7 @@ def _plain(text: str) -> str:
 # --- from settings -------------------------------------------------------------
 
 EVERYTHING = Policy(default="allow")
-"""Allows every call."""
+"""Allows every call of a command that does not declare `needs_approval`."""
 
 DEFAULT = Policy()
 """What a session and the command line take where nothing else is said."""
