@@ -130,7 +130,7 @@ def parse_manifest(
 
 
 def lines_of_commands(spec: PluginSpec) -> dict[str, int]:
-    """Return the line of each command in its manifest, if it has one."""
+    """Return the line of each command in a manifest."""
     file = Path(spec.source)
     if file.suffix not in (".yaml", ".yml") or not file.is_file():
         return {}
