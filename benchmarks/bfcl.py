@@ -20,13 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from neuraxis.formatting import nearest
-from neuraxis.schema import (
-    NotationProblem,
-    Schema,
-    collect_types,
-    parameter_schema,
-    parameters_schema,
-)
+from neuraxis.schema.notation.nodes import parameter_schema, parameters_schema
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.notation.types import NotationProblem
+from neuraxis.schema.schema import Schema
 
 FORMS = ("dsl_v2", "dsl_v2+", "dsl_v1", "json_schema")
 BARE = ("dsl_v2", "dsl_v1")

@@ -30,8 +30,9 @@ from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.dialects.native.dialect import safe_name
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plugins import Command, Plugin, parse_manifest
-from neuraxis.schema import node_from_schema
+from neuraxis.plugins.manifest.load import parse_manifest
+from neuraxis.plugins.registry import Command, Plugin
+from neuraxis.schema.notation.write import node_from_schema
 from neuraxis.settings import Settings
 
 _TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": None}

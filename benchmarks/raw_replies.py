@@ -20,7 +20,7 @@ from typing import Any
 
 from neuraxis.dialects import Dialect, find_dialect
 from neuraxis.messages import Completion, Reply
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, PluginSpec
 
 Said = list[tuple[str, Any]]

@@ -26,7 +26,7 @@ from typing import Any
 from raw_replies import Said, checked, dialect_of
 
 from neuraxis.messages import Completion
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec
 
 ASKED = ("simple", "multiple_function", "parallel_function")

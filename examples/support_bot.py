@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 
-from neuraxis import Context, Options, Policy, Rule, Session, command
+from neuraxis import Context, Options, Session, command
 from neuraxis.testing import ScriptedModel
 
 REFUND = (
@@ -23,7 +23,7 @@ def order(number: int, context: Context[Shop]) -> str:
     return context.deps.orders[number]
 
 
-@command(effects="once")
+@command(effects={"kind": "once", "needs_approval": True})
 def refund(number: int, amount: float, context: Context[Shop]) -> str:
     """Pay money back."""
     return f"{context.deps.clerk} refunded {amount} of order {number}"
@@ -41,7 +41,6 @@ def ticket(id: str) -> Session:
         deps=Shop,
         instructions="Refund what came broken.",
         journal="shop.db",
-        policy=Policy(rules=[Rule(verdict="ask", target="refund.*")]),
         approve="later",
         options=Options(reopen=True),
     )

@@ -5,7 +5,7 @@ import re._parser as _parser
 from collections.abc import Mapping
 from typing import Any
 
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 
 _FORMATS = {
     "date": "2024-03-01",

@@ -19,8 +19,8 @@ from neuraxis.dialects import DIALECTS, find_dialect
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plugins import builtin_names
 from neuraxis.plugins.functions.command import plugin_from
+from neuraxis.plugins.loader import builtin_names
 from neuraxis.plugins.registry import Plugin
 from neuraxis.testing import call, check_plugin, golden, prompt_of, round_trip
 

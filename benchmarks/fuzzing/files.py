@@ -38,7 +38,7 @@ from neuraxis.sandbox.http.urls import (
     follow,
     parse,
 )
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import PluginSpec
 
 # --- manifests and saved plans --------------------------------------------------

@@ -31,7 +31,7 @@ from neuraxis.messages import (
 )
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import waits_for
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
 PARAMETERS = {

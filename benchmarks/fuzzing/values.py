@@ -26,16 +26,16 @@ from neuraxis.references.find import find_asset_refs, find_places
 from neuraxis.references.path import WalkError, walk
 from neuraxis.references.render import ReferenceFailure
 from neuraxis.references.template import Binding, Scope, read_template
-from neuraxis.schema import (
-    NotationProblem,
-    Schema,
-    collect_types,
-    node_from_schema,
+from neuraxis.schema.describe import type_text
+from neuraxis.schema.notation.nodes import (
     parameter_schema,
     parameters_schema,
     response_schema,
-    type_text,
 )
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.notation.types import NotationProblem
+from neuraxis.schema.notation.write import node_from_schema
+from neuraxis.schema.schema import Schema
 
 
 def _dumps(*trees: Any) -> list[bytes]:

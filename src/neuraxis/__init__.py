@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from neuraxis.events import Event
     from neuraxis.execution.budget import Budget
     from neuraxis.messages import Call, CallError, Result
-    from neuraxis.plugins import Context, command
+    from neuraxis.plugins.context import Context
+    from neuraxis.plugins.functions.command import command
     from neuraxis.policy.rules import Policy, Rule
     from neuraxis.prose import Prose
     from neuraxis.references.asset_ref import AssetRef
@@ -45,7 +46,7 @@ _WHERE = {
     "CommandError": "neuraxis.errors",
     "CommandSpec": "neuraxis.specs",
     "ConfigError": "neuraxis.errors",
-    "Context": "neuraxis.plugins",
+    "Context": "neuraxis.plugins.context",
     "Effects": "neuraxis.specs",
     "Event": "neuraxis.events",
     "ModelError": "neuraxis.errors",
@@ -63,7 +64,7 @@ _WHERE = {
     "SessionBusy": "neuraxis.errors",
     "StorageError": "neuraxis.errors",
     "agent": "neuraxis.session.agent",
-    "command": "neuraxis.plugins",
+    "command": "neuraxis.plugins.functions.command",
     "list_sessions": "neuraxis.session.past.waiting",
     "open_questions": "neuraxis.session.past.waiting",
     "run_many": "neuraxis.session.batch",

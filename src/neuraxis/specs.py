@@ -44,6 +44,8 @@ class Effects(Struct, frozen=True, kw_only=True, eq=False):
     Without that, a result does not count as written by others (see
     `neuraxis.policy.provenance.tracker`).
     """
+    needs_approval: bool = False
+    """Whether each call needs approval, as if a rule said `ask`."""
     asks_inside: bool = False
     """Whether a nested session asks for approval of each effect (`agent`)."""
 
@@ -55,8 +57,14 @@ class Effects(Struct, frozen=True, kw_only=True, eq=False):
         return hash(self._said)
 
     @property
-    def _said(self) -> tuple[str, bool, bool, bool]:
-        return self.kind, self.destructive, self.open_world, self.public
+    def _said(self) -> tuple[str, bool, bool, bool, bool]:
+        return (
+            self.kind,
+            self.destructive,
+            self.open_world,
+            self.public,
+            self.needs_approval,
+        )
 
     @property
     def readonly(self) -> bool:

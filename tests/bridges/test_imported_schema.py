@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from neuraxis.bridges.imported_schema import SchemaRefused, import_schema
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "json_schema_suite"
 

@@ -18,7 +18,7 @@ from conformance.kit import block, folder, message, reply_in, talk
 from neuraxis import Options
 from neuraxis.dialects import find_dialect
 from neuraxis.messages import Call
-from neuraxis.plugins import parse_manifest
+from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.testing import prompt_of
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import find_dialect
 from neuraxis.errors import NeuraxisError
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plugins import parse_manifest
+from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.references.asset_ref import AssetRef, parse_reference
 from neuraxis.settings import Settings
 

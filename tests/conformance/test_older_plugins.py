@@ -9,7 +9,7 @@ import pytest
 
 from conformance.kit import ENVELOPES, call_text, folder, talk
 from neuraxis.errors import ManifestError
-from neuraxis.plugins import load_plugin
+from neuraxis.plugins.loader import load_plugin
 
 V1 = """
 group_id: org.example

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.pages import PAGES, V1, V2, blocks, fill, used
-from neuraxis.plugins import parse_manifest
+from neuraxis.plugins.manifest.load import parse_manifest
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from conformance.kit import (
 )
 from neuraxis import Options, command
 from neuraxis.dialects import find_dialect
-from neuraxis.plugins import builtin_names, load_plugin
+from neuraxis.plugins.loader import builtin_names, load_plugin
 
 RAN: list[str] = []
 

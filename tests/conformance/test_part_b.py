@@ -26,7 +26,7 @@ from neuraxis.dialects import find_dialect
 from neuraxis.errors import ManifestError
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plugins import parse_manifest
+from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.settings import Settings
 
 

@@ -14,7 +14,8 @@ from conformance.kit import DIALECTS, block, codes, message, read, reply_in, tal
 from neuraxis import command
 from neuraxis.dialects import find_dialect
 from neuraxis.messages import Call, CallError
-from neuraxis.plugins import Registry, load_plugin
+from neuraxis.plugins.loader import load_plugin
+from neuraxis.plugins.registry import Registry
 
 RAN: list[Any] = []
 

@@ -27,8 +27,9 @@ from neuraxis.events import (
 from neuraxis.journal import open_journal
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plugins import load_plugin, parse_manifest
+from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.manifest.convert import to_json_schema, to_v2
+from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.settings import Settings
 
 V1 = """

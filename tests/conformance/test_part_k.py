@@ -24,7 +24,7 @@ from neuraxis import Options
 from neuraxis.dialects import find_dialect
 from neuraxis.events import PlanChecked
 from neuraxis.messages import Call
-from neuraxis.plugins import parse_manifest
+from neuraxis.plugins.manifest.load import parse_manifest
 
 V1 = """
 name: web # another-name

@@ -16,7 +16,8 @@ from neuraxis.dialects import find_dialect
 from neuraxis.dialects.native.dialect import safe_name
 from neuraxis.messages import Call
 from neuraxis.planning.build import build
-from neuraxis.plugins import Command, Plugin, Registry, load_manifest
+from neuraxis.plugins.manifest.load import load_manifest
+from neuraxis.plugins.registry import Command, Plugin, Registry
 
 
 def _plugins(shared_data: Path) -> list[Plugin]:

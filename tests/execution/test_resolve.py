@@ -9,7 +9,7 @@ import pytest
 from neuraxis import Session, command
 from neuraxis.execution.resolve import _wants_text
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 NODES: dict[str, Json] = {

@@ -21,7 +21,7 @@ from neuraxis.planning.build import build, is_left_out
 from neuraxis.planning.plan import Plan, waits_for
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.evaluate import evaluate, fill
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
 TEXT: dict[str, Json] = {"type": "string"}

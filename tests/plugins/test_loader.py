@@ -10,14 +10,10 @@ from typing import Any
 import pytest
 
 from neuraxis.errors import ConfigError, ManifestError
-from neuraxis.plugins import (
-    Plugin,
-    builtin_names,
-    command,
-    load_plugin,
-    load_plugins,
-    loader,
-)
+from neuraxis.plugins import loader
+from neuraxis.plugins.functions.command import command
+from neuraxis.plugins.loader import builtin_names, load_plugin, load_plugins
+from neuraxis.plugins.registry import Plugin
 from neuraxis.testing import check_plugin
 
 MANIFEST = """\
@@ -35,7 +31,7 @@ config: {greeting: hello}
 CODE = """\
 from __future__ import annotations
 import dataclasses
-from neuraxis.plugins import Context
+from neuraxis import Context
 
 @dataclasses.dataclass
 class Made:
@@ -123,7 +119,7 @@ def test_a_module_with_one_command_function(tmp_path: Path) -> None:
     code = "def command(command_name, param):\n    return command_name\n"
     assert call(load_plugin(folder(tmp_path / "a", code)), "add", a=1, b=2) == "add"
     with pytest.raises(ManifestError, match="there is no function"):
-        load_plugin(folder(tmp_path / "b", "from neuraxis.plugins import command\n"))
+        load_plugin(folder(tmp_path / "b", "from neuraxis import command\n"))
 
 
 def test_names_that_python_cannot_say(tmp_path: Path) -> None:
@@ -187,9 +183,9 @@ def test_two_folders_of_one_name_do_not_meet(tmp_path: Path) -> None:
 def test_context_imported_for_the_type_checker_only(tmp_path: Path) -> None:
     """It is known by its name."""
     code = CODE.replace(
-        "from neuraxis.plugins import Context",
+        "from neuraxis import Context",
         "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from neuraxis.plugins import Context",
+        "if TYPE_CHECKING:\n    from neuraxis import Context",
     )
     plugin = load_plugin(folder(tmp_path / "tools", code))
     assert plugin.commands["add"].context_name == "context"

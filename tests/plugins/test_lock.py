@@ -11,12 +11,14 @@ from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.lock import (
     accept,
+    changes,
     check,
     digest,
     entry,
     read_lock,
     write_lock,
 )
+from neuraxis.specs import CommandSpec, PluginSpec
 
 MANIFEST = """\
 name: greeter
@@ -87,6 +89,20 @@ def test_a_change_is_refused_and_said(
     # by its place, since the command alone looks at other plugins
     taken = f"neuraxis plugins lock {folder / 'config.yaml'} --accept greeter"
     assert taken in str(raised.value)
+
+
+def test_a_number_that_became_a_boolean_is_a_change() -> None:
+    """Python takes them for equal."""
+
+    def plugin(value: float) -> PluginSpec:
+        spec = CommandSpec(
+            name="c", parameters={"properties": {"x": {"enum": [value]}}}
+        )
+        return PluginSpec(name="p", commands=(spec,))
+
+    assert changes(entry(plugin(1)), plugin(1)) == []
+    assert changes(entry(plugin(1)), plugin(True))
+    assert changes(entry(plugin(1)), plugin(1.0))
 
 
 def test_another_name_is_no_way_around(tmp_path: Path) -> None:

@@ -7,14 +7,9 @@ import pytest
 
 from neuraxis.errors import ManifestError
 from neuraxis.messages import CallError
-from neuraxis.plugins import (
-    Command,
-    Plugin,
-    Registry,
-    command,
-    parse_manifest,
-    plugin_from,
-)
+from neuraxis.plugins.functions.command import command, plugin_from
+from neuraxis.plugins.manifest.load import parse_manifest
+from neuraxis.plugins.registry import Command, Plugin, Registry
 
 
 def plugin(name: str, *commands: str, listed: bool = True, **tools: str) -> Plugin:

@@ -21,6 +21,7 @@ KINDS = (
     Effects(kind="once", declared=True, open_world=True),
     Effects(kind="once", declared=True, destructive=True),
     Effects(kind="idempotent"),
+    Effects(kind="once", needs_approval=True),
 )
 
 

@@ -149,3 +149,14 @@ def test_code_that_an_agent_copied_is_asked_about(tmp_path: Path) -> None:
     questions = _asked("Try its code", [plan], plugins, workspace=tmp_path)
     assert [one.call["command"] for one in questions] == ["run"]
     assert not (tmp_path / "ran").exists()
+
+
+def test_names_that_are_near_are_no_code_of_the_file(tmp_path: Path) -> None:
+    """A script that this request made runs; its neighbour wrote nothing of it."""
+    plan = [
+        {"tool": "append_file", "file_path": "tool.py", "text": "print(1)"},
+        {"tool": "EXECUTE_PYTHON_FILE", "file_path": "tool.py"},
+    ]
+    (tmp_path / "tools.py").write_text("x = 1", encoding="utf-8")
+    plugins = ["neuraxis:files", "neuraxis:python_file"]
+    assert not _asked("Count", [plan], plugins, workspace=tmp_path)

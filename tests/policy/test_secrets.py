@@ -325,6 +325,7 @@ WRITERS: list[Callable[[str], str]] = [
         "C:\\new\\table\\",
         "a&lt;b%41c\\u0041d%",
         "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA\n-----END KEY-----",
+        "-----BEGIN KEY-----\nMIIEpAIBA\n+AKCAQEA\n b-----END KEY-----",
     ],
 )
 def test_a_secret_is_scrubbed_in_all_spellings(

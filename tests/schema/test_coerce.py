@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from neuraxis.schema import Schema, collect_types, parameter_schema
+from neuraxis.schema.notation.nodes import parameter_schema
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.schema import Schema
 
 NODE: dict[str, Any] = {
     "type": {

@@ -9,17 +9,16 @@ import pytest
 
 from cpu_time import least
 from neuraxis.formatting import quote
-from neuraxis.schema import (
-    FULL,
-    NotationProblem,
-    Schema,
-    collect_types,
-    node_from_schema,
+from neuraxis.schema.describe import FULL, type_text
+from neuraxis.schema.notation.nodes import (
     parameter_schema,
     parameters_schema,
     response_schema,
-    type_text,
 )
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.notation.types import NotationProblem
+from neuraxis.schema.notation.write import node_from_schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 LEVELS = 20_000

@@ -8,13 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuraxis.schema import (
-    NotationProblem,
-    Schema,
-    collect_types,
-    node_from_schema,
-    parameter_schema,
-)
+from neuraxis.schema.notation.nodes import parameter_schema
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.notation.types import NotationProblem
+from neuraxis.schema.notation.write import node_from_schema
+from neuraxis.schema.schema import Schema
 
 SIMPLE = st.sampled_from(
     [

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from neuraxis.messages import Problem
-from neuraxis.schema import Schema, collect_types, parameter_schema
+from neuraxis.schema.notation.nodes import parameter_schema
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.schema import Schema
 
 
 def schema(fields: dict[str, Any], **beside: Any) -> Schema:
@@ -332,7 +334,8 @@ def test_B41_no_module_is_imported() -> None:
     """A class named in YAML never makes its module be imported."""
     code = (
         "import sys\n"
-        "from neuraxis.schema import Schema, parameter_schema\n"
+        "from neuraxis.schema.notation.nodes import parameter_schema\n"
+        "from neuraxis.schema.schema import Schema\n"
         "s = Schema(parameter_schema({'type': 'antigravity.Thing'}))\n"
         "assert s.accepts_native((), object()) is not None\n"
         "assert 'antigravity' not in sys.modules\n"
@@ -342,7 +345,9 @@ def test_B41_no_module_is_imported() -> None:
 
 def test_import_is_light() -> None:
     """The validator is imported at the first check, not with the package."""
-    code = "import sys, neuraxis.schema; assert 'jsonschema_rs' not in sys.modules"
+    code = (
+        "import sys, neuraxis.schema.schema\nassert 'jsonschema_rs' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 
 

@@ -12,7 +12,7 @@ from neuraxis import ConfigError, Options, Session, command
 from neuraxis.messages import Call, Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.plugins import Command
+from neuraxis.plugins.registry import Command
 from neuraxis.session.visible_results import visible_results
 from neuraxis.settings import Settings
 

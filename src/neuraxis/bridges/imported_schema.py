@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.bridges.untrusted_text import hides_something, visible
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 DRAFTS = (

@@ -252,7 +252,7 @@ def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 def _read_strictly(typed: dict[str, Any], spec: CommandSpec) -> dict[str, Any]:
     """Parse a text strictly where the schema expects a number or boolean."""
-    from neuraxis.schema import Schema
+    from neuraxis.schema.schema import Schema
 
     return Schema(spec.parameters).coerce(typed)[0]
 

@@ -24,7 +24,7 @@ from neuraxis.references.evaluate import evaluate, fill
 from neuraxis.references.path import RESPONSE, WalkError, walk
 from neuraxis.references.render import ReferenceFailure
 from neuraxis.references.template import Binding, Template
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 _UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "x-type"})

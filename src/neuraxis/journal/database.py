@@ -13,6 +13,8 @@ _APPLICATION_ID = 0x4E585241  # "NXRA": tells a journal from any other database
 
 _BUSY = 10.0
 """Seconds to wait for another process that writes."""
+_STATEMENTS = 8
+"""Kept by a connection, prepared: one that writes 500 rows takes 200 kB."""
 
 # Rows lie in the order of writing, so that a commit of many sessions writes few pages;
 # files of earlier versions have them in the order of the key, and are used as they are.
@@ -72,7 +74,11 @@ class Database:
             # what was said is the person's own; what SQLite adds is made likewise
             self.path.touch(mode=0o600)
         db = sqlite3.connect(
-            self.path, check_same_thread=False, isolation_level=None, timeout=_BUSY
+            self.path,
+            check_same_thread=False,
+            isolation_level=None,
+            timeout=_BUSY,
+            cached_statements=_STATEMENTS,
         )
         try:
             self._prepare(db)

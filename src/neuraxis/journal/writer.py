@@ -20,12 +20,13 @@ from neuraxis.journal.database import Database
 
 Row = tuple[str, int, float, str, str]
 """Session, number in it, time, type, body."""
+_COLUMNS = 5
 
 _MANY = 500
 """Rows that are written although nobody waits for them."""
-_AT_ONCE = 100
-"""Rows in one statement: after each the thread waits for the interpreter, which a
-busy loop keeps for 5 ms; 999 values are what every SQLite takes."""
+_AT_ONCE = 500
+"""Most rows in one statement, if SQLite takes so many values: after each statement the
+thread waits for the interpreter, which a busy loop keeps for 5 ms."""
 _LULL = 0.1
 """Seconds until rows are written that nobody waits for; mostly somebody does sooner."""
 _IDLE = 5.0
@@ -265,8 +266,10 @@ def went_on(session: str) -> StorageError:
 def _insert(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
-        for at in range(0, len(rows), _AT_ONCE):
-            part = rows[at : at + _AT_ONCE]
+        values = db.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
+        size = min(_AT_ONCE, values // _COLUMNS)
+        for at in range(0, len(rows), size):
+            part = rows[at : at + size]
             places = ", ".join(["(?, ?, ?, ?, ?)"] * len(part))
             db.execute(f"INSERT INTO events VALUES {places}", list(chain(*part)))
         db.execute("COMMIT")

@@ -17,7 +17,7 @@ from neuraxis.plugins.registry import Command
 from neuraxis.references.asset_ref import SCHEME
 from neuraxis.references.find import find_places
 from neuraxis.references.parser import NAME, RESERVED
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 MOST_STEPS = 1_000

@@ -19,7 +19,7 @@ from neuraxis.references.evaluate import evaluate, fill
 from neuraxis.references.find import find_places as places_of
 from neuraxis.references.path import available
 from neuraxis.references.template import Binding, Expression
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 MOST_ITEMS = 20

@@ -35,7 +35,7 @@ from neuraxis.parsing.yaml import Tree, read_yaml
 from neuraxis.planning.for_each import HARD_MOST
 from neuraxis.planning.plan import OnError
 from neuraxis.planning.references import Unknown
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 VERSION = 1

@@ -33,8 +33,8 @@ from neuraxis.references.template import (
     Template,
     read_template,
 )
-from neuraxis.schema import Schema
 from neuraxis.schema.annotations import RAW_KEY
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 ITEM = "item"

@@ -37,7 +37,7 @@ def _parsed(value: Json) -> Effects | str:
     if "open_world" in given:  # the word of earlier manifests
         given = {"others_write": given["open_world"]} | given
         del given["open_world"]
-    known = ("kind", "destructive", "others_write", "public")
+    known = ("kind", "destructive", "others_write", "public", "needs_approval")
     if unknown := sorted(set(given) - set(known)):
         return f"effects: unknown key {unknown[0]!r}, expected {', '.join(known)}"
     kind = given.get("kind", "once")
@@ -47,7 +47,13 @@ def _parsed(value: Json) -> Effects | str:
     destructive = given.get("destructive", kind not in ("none", "read"))
     others_write = given.get("others_write", kind != "none")
     public = given.get("public", False)
-    flags = {"destructive": destructive, "others_write": others_write, "public": public}
+    approval = given.get("needs_approval", False)
+    flags = {
+        "destructive": destructive,
+        "others_write": others_write,
+        "public": public,
+        "needs_approval": approval,
+    }
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             return (
@@ -58,7 +64,8 @@ def _parsed(value: Json) -> Effects | str:
         destructive=destructive,
         open_world=others_write,
         public=public,
-        declared=len(given) > ("kind" in given),
+        needs_approval=approval,
+        declared=not {"kind", "needs_approval"}.issuperset(given),
     )
 
 

@@ -51,12 +51,15 @@ def facts(spec: PluginSpec) -> dict[str, Json]:
 
 
 def _command(spec: CommandSpec) -> dict[str, Json]:
+    effects: dict[str, Json] = msgspec.to_builtins(spec.effects)
+    if not spec.effects.needs_approval:
+        del effects["needs_approval"]  # younger than some lock files
     return {
         "description": spec.description,
         "tool_name": spec.tool_name,
         "parameters": spec.parameters,
         "response": spec.response,
-        "effects": msgspec.to_builtins(spec.effects),
+        "effects": effects,
         "examples": [msgspec.to_builtins(example) for example in spec.examples],
         "example_output": spec.example_output,
         # Some dialects, also third-party ones, show the manifest's own text.
@@ -135,7 +138,7 @@ def changes(locked: Mapping[str, Json], spec: PluginSpec) -> list[str]:
         return []
     lines: list[str] = []
     before = _with_public_names(locked.get("said"), identifier(spec.name))
-    if before == now["said"]:
+    if digest(before) == now["digest"]:  # `==` takes true for 1
         return []
     _compare(before, now["said"], "", lines)
     # A change of text and schema is reported once, by the schema.

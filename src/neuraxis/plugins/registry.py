@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.errors import ManifestError, ManifestProblem
 from neuraxis.messages import CallError, Path
-from neuraxis.schema import Schema
 from neuraxis.schema.annotations import Annotations, marks_of, trusted_fields
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, PluginSpec
 
 FILE_NAME = "config.yaml"

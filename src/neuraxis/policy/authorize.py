@@ -43,10 +43,15 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     Raises:
         Refused: the policy or a person said no, or there is nobody to ask.
     """
-    command, origins, marks = step.command, gate.origins, step.command.marks
-    if command.spec.effects.kind == "once" and gate.unknown.all:
+    origins, marks, effects = (
+        gate.origins,
+        step.command.marks,
+        step.command.spec.effects,
+    )
+    if effects.kind == "once" and gate.unknown.all:
         await settle_earlier(step, arguments, gate)
-    if gate.policy.is_plain and not origins.read and not marks.files:
+    is_plain = gate.policy.is_plain and not effects.needs_approval
+    if is_plain and not origins.read and not marks.files:
         # The default stops only what outside values had a part in, and the model was
         # shown none of them: a look at the references says it all.
         inputs = OWN.union(*(label for _, label, _ in references(origins, step)))

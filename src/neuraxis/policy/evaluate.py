@@ -80,7 +80,7 @@ def at_risk(
         use = marks.file_use(place)
         if files is None or use not in ("write", "change", "remove"):
             continue
-        if use == "remove" and any(other == "write" for _, other in marks.files):
+        if use == "remove" and marks.moves:
             use = "move"
         words = gate.origins.own_words
         if isinstance(path, str) and (reason := files.risk(path, use, words)):

@@ -22,6 +22,7 @@ from neuraxis.formatting import Named, did_you_mean, listed, nearest, quote
 from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
+from neuraxis.settings import items_of
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
 Default = Verdict | Literal["by_origin", "mild"]
@@ -55,6 +56,10 @@ class Rule(
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     origin: str = ""
     reason: str = ""
+
+
+_DECLARED = Rule(verdict="ask", reason="each call of this command needs approval")
+"""The rule for a command that declares `needs_approval`."""
 
 
 class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
@@ -94,6 +99,8 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
         target = f"{plugin}.{spec.name}"
         given = target, spec, arguments, facts
         found = [rule for rule in self.rules if _matches(rule, *given)]
+        if spec.effects.needs_approval:
+            found.append(_DECLARED)
         if found:
             rule = max(found, key=lambda rule: _STRICTNESS.index(rule.verdict))
             reason = rule.reason or f"a rule for {rule.target} says so"
@@ -105,10 +112,10 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
 
     def may_ask(self, plugin: str, spec: CommandSpec) -> bool:
         """Whether a rule may ask for approval of this command's calls."""
-        return self.default == "ask" or any(
-            rule.verdict == "ask" and _is_for(rule, f"{plugin}.{spec.name}", spec)
-            for rule in self.rules
-        )
+        if self.default == "ask" or spec.effects.needs_approval:
+            return True
+        asking = (rule for rule in self.rules if rule.verdict == "ask")
+        return any(_is_for(rule, f"{plugin}.{spec.name}", spec) for rule in asking)
 
 
 def check_targets(rules: Sequence[Rule], commands: Mapping[str, CommandSpec]) -> None:
@@ -230,7 +237,7 @@ def _plain(text: str) -> str:
 # --- from settings -------------------------------------------------------------
 
 EVERYTHING = Policy(default="allow")
-"""Allows every call."""
+"""Allows every call of a command that does not declare `needs_approval`."""
 
 DEFAULT = Policy()
 """What a session and the command line take where nothing else is said."""
@@ -242,8 +249,8 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: tuple[Rule, ...] = ()
     default: Default = "by_origin"
     undeclared: Literal["inside", "outside"] = "inside"
-    yes_to: tuple[str, ...] | str = ()
-    allow_hosts: tuple[str, ...] | str = ()
+    yes_to: list[str] | str = ""
+    allow_hosts: list[str] | str = ""
 
 
 _WORDS: dict[str, tuple[str, ...]] = {
@@ -271,14 +278,9 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
         rules=read.rules,
         default=read.default,
         undeclared=read.undeclared,
-        yes_to=_listed(read.yes_to),
-        allow_hosts=_listed(read.allow_hosts),
+        yes_to=tuple(items_of(read.yes_to)),
+        allow_hosts=tuple(items_of(read.allow_hosts)),
     )
-
-
-def _listed(given: tuple[str, ...] | str) -> tuple[str, ...]:
-    """Return a list, which is one text in an environment variable."""
-    return tuple(given.split(",")) if isinstance(given, str) else given
 
 
 def _fault(found: str) -> str:

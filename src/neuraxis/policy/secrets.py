@@ -185,12 +185,7 @@ class Secrets(Struct):
         return value
 
     def _text(self, text: str) -> str:
-        found = sorted(
-            (start, end, name)
-            for layer in _layers(text)
-            for form, name in self._forms.items()
-            for start, end in layer.places(form)
-        )
+        found = sorted(it for each in _layers(text) for it in each.places(self._forms))
         pieces: list[str] = []
         done = 0
         for start, end, name in found:
@@ -211,13 +206,15 @@ class _Layer(Struct, frozen=True, kw_only=True):
     below: _Layer | None = None
     """The text that was read; None: this is the original."""
 
-    def places(self, form: str) -> Iterator[tuple[int, int]]:
-        """Yield where a form stands, as places in the original."""
-        start = self.text.find(form)
-        while start >= 0:
-            end = start + len(form)
-            yield self._origin(start)[0], self._origin(end - 1)[1]
-            start = self.text.find(form, end)
+    def places(self, forms: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+        """Yield where forms stand, as places in the original."""
+        text = _spaced(self.text)  # not read further: a line break eats spaces
+        for form, name in forms.items():
+            start = text.find(form)
+            while start >= 0:
+                end = start + len(form)
+                yield self._origin(start)[0], self._origin(end - 1)[1], name
+                start = text.find(form, end)
 
     def _origin(self, at: int) -> tuple[int, int]:
         """Return where one character begins and ends in the original."""
@@ -252,10 +249,13 @@ def _read(below: _Layer) -> _Layer:
         starts += length, length + len(pieces[-1])
         origins += found.span()
         length += len(pieces[-1])
-    pieces.append(below.text[origins[-1] :])
-    # a form of a web page writes a space so
-    text = "".join(pieces).replace("+", " ")
+    text = "".join([*pieces, below.text[origins[-1] :]])
     return _Layer(text=text, starts=starts, origins=origins, below=below)
+
+
+def _spaced(text: str) -> str:
+    """Return a text with spaces for `+`, as web forms have it."""
+    return text.replace("+", " ")
 
 
 def _meant(found: re.Match[str]) -> str:
@@ -296,5 +296,5 @@ def _forms(value: str) -> set[str]:
             start = (0, 2, 3)[shift]
             end = len(whole) - (0 if (shift + len(raw)) % 3 == 0 else 1)
             found.add(whole[start:end])
-    texts = {layer.text for form in found for layer in _layers(form)}
+    texts = {_spaced(layer.text) for form in found for layer in _layers(form)}
     return {text for text in texts if len(text) >= SHORTEST}

@@ -187,7 +187,7 @@ def deeds(
         return None
     free = not effects.readonly and is_free_file_use(arguments, facts)
     for item in facts.traced:
-        if not is_outside(item.label) or item.how == "file":
+        if not is_outside(item.label) or item.how in ("file", "near"):
             continue
         if item.how == "literal" and (free or marks.file_use(item.path) == "run"):
             continue  # what runs is decided below

@@ -69,6 +69,11 @@ class Annotations(Struct, frozen=True, kw_only=True):
     secret_ok: tuple[Path, ...] = ()
     files: tuple[tuple[Path, FileUse], ...] = ()
 
+    @property
+    def moves(self) -> bool:
+        """Whether the file that the command removes stays under another name."""
+        return {"remove", "write"} <= {use for _, use in self.files}
+
     def file_use(self, path: Path) -> FileUse | None:
         """Return how the command uses the file named at this path."""
         return next((use for place, use in self.files if covers(place, path)), None)

@@ -8,7 +8,7 @@ import pytest
 from neuraxis.bridges.mcp_client.tools import import_tools
 from neuraxis.dialects.intents.signatures import parameter_lines
 from neuraxis.dialects.native.tool_schema import for_server
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "mcp" / "real_tools.jsonl"
 

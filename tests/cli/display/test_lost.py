@@ -33,8 +33,8 @@ def _asked(folder: Path, call: dict[str, str], before: bytes) -> list[str]:
 @pytest.mark.parametrize(
     ("call", "lost"),
     [
-        (WRITE, ["lost of notes.txt (2 of its 4 lines):", "- two", "- \\u{1b}[2J"]),
-        (DELETE, ["lost of notes.txt (3 of its 4 lines):", "- one", "- two"]),
+        (WRITE, ["lost of notes.txt (2 of 4 lines):", "- two", "- \\u{1b}[2J"]),
+        (DELETE, ["lost of notes.txt (3 of 4 lines):", "- one", "- two"]),
     ],
 )
 def test_what_would_be_lost_is_shown(
@@ -53,3 +53,13 @@ def test_a_long_file_is_cut_and_a_binary_one_is_left_out(tmp_path: Path) -> None
     assert "    - line 39" in shown
     assert "    - line 40" not in shown
     assert not any("lost of" in line for line in _asked(tmp_path, DELETE, b"\xff\x00"))
+
+
+def test_a_move_loses_only_the_file_that_it_replaces(tmp_path: Path) -> None:
+    """What is moved stays under its new name."""
+    move = {"tool": "move_file", "file_path": "notes.txt", "new_path": "b.txt"}
+    (tmp_path / "b.txt").write_text("old\n", encoding="utf-8")
+    shown = _asked(tmp_path, move, b"one\n")
+    at = shown.index("    lost of b.txt (1 of 1 line):")
+    assert shown[at + 1] == "    - old"
+    assert not any("lost of notes.txt" in line for line in shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuraxis.dialects.intents.dialect import Intents
-from neuraxis.plugins import parse_manifest
+from neuraxis.plugins.manifest.load import parse_manifest
 
 HEAD = """
 name: shop

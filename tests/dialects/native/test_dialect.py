@@ -14,7 +14,7 @@ from neuraxis.call_errors import malformed_reply
 from neuraxis.dialects.native.dialect import Native, safe_name
 from neuraxis.dialects.native.tool_schema import for_server
 from neuraxis.messages import Call, Completion, Message, NativeCall, Result
-from neuraxis.schema import REFERENCE
+from neuraxis.schema.builders import REFERENCE
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 from wire_cases import Case, case_id, cases, completion, counter, expected, written
 

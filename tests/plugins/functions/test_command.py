@@ -31,8 +31,10 @@ import pytest
 from neuraxis import Session
 from neuraxis.dialects.native.tool_schema import for_server
 from neuraxis.errors import CommandError, ConfigError, ManifestError
-from neuraxis.plugins import Command, Context, command, plugin_from
-from neuraxis.schema import Schema
+from neuraxis.plugins.context import Context
+from neuraxis.plugins.functions.command import command, plugin_from
+from neuraxis.plugins.registry import Command
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Effects, Example, ExampleCall
 from neuraxis.testing import check_plugin, prompt_of
 
@@ -775,7 +777,7 @@ def test_nothing_is_imported_for_hints() -> None:
     import subprocess
 
     code = (
-        "import sys, neuraxis.plugins as p\n"
+        "import sys, neuraxis.plugins.functions.command as p\n"
         "def f(a: int) -> str: return ''\n"
         "p.plugin_from(f)\n"
         "print('pydantic' in sys.modules)"

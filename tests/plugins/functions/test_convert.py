@@ -21,7 +21,7 @@ from neuraxis.assets.json_view import to_json_value
 from neuraxis.errors import CommandError
 from neuraxis.plugins.functions.convert import converter, is_plain
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 
 
 class Colour(enum.Enum):

@@ -20,7 +20,7 @@ from typing import (
 import pytest
 
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of, understand
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 
 
 @dataclasses.dataclass

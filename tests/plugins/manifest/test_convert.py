@@ -12,9 +12,10 @@ import yaml
 from click.testing import CliRunner
 
 from neuraxis.cli.plugins import plugins as cli
-from neuraxis.plugins import builtin_names, command, load_manifest, load_plugin
+from neuraxis.plugins.functions.command import command
+from neuraxis.plugins.loader import builtin_names, load_plugin
 from neuraxis.plugins.manifest.convert import DIALECT, to_json_schema, to_v2
-from neuraxis.plugins.manifest.load import parse_manifest
+from neuraxis.plugins.manifest.load import load_manifest, parse_manifest
 from neuraxis.specs import PluginSpec
 
 V1 = """

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from neuraxis.errors import ManifestError, ManifestProblem
-from neuraxis.plugins import load_manifest, load_plugin, parse_manifest
-from neuraxis.schema import Schema
+from neuraxis.plugins.loader import load_plugin
+from neuraxis.plugins.manifest.load import load_manifest, parse_manifest
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Effects, PluginSpec
 
 V2 = """\

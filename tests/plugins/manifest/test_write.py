@@ -12,16 +12,11 @@ import yaml
 
 from neuraxis.dialects import find_dialect
 from neuraxis.errors import ManifestError
-from neuraxis.plugins import (
-    builtin_names,
-    command,
-    load_manifest,
-    load_plugin,
-    parse_manifest,
-    plugin_from,
-    to_yaml,
-)
+from neuraxis.plugins.functions.command import command, plugin_from
+from neuraxis.plugins.loader import builtin_names, load_plugin
 from neuraxis.plugins.manifest.convert import to_v2
+from neuraxis.plugins.manifest.load import load_manifest, parse_manifest
+from neuraxis.plugins.manifest.write import to_yaml
 from neuraxis.specs import PluginSpec
 
 

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 import yaml
 
-from neuraxis.schema import (
-    NotationProblem,
-    Schema,
-    collect_types,
-    node_from_schema,
+from neuraxis.schema.describe import type_text
+from neuraxis.schema.notation.nodes import (
     parameter_schema,
     parameters_schema,
     response_schema,
-    type_text,
 )
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.notation.types import NotationProblem
+from neuraxis.schema.notation.write import node_from_schema
+from neuraxis.schema.schema import Schema
 
 PLAIN = {"string": "string", "str": "string", "int": "integer", "integer": "integer"}
 PLAIN |= {"float": "number", "number": "number", "double": "number", "bool": "boolean"}

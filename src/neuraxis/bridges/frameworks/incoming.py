@@ -15,7 +15,7 @@ from neuraxis.errors import ConfigError, MissingExtra, warnings_in
 from neuraxis.formatting import describe_given
 from neuraxis.plugins.extensions import parse_effects
 from neuraxis.plugins.registry import Command, Plugin
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
 EffectsOf = str | Mapping[str, Json] | Effects

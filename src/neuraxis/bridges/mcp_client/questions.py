@@ -21,7 +21,7 @@ from neuraxis.policy.approvals import call_digest
 from neuraxis.policy.ask import ask_person
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.rules import Policy
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Json
 
 MOST_QUESTIONS = 5

@@ -21,7 +21,7 @@ from mcp.shared.message import ServerMessageMetadata
 from neuraxis.bridges.json_shapes import as_map
 from neuraxis.events import ApprovalAsked
 from neuraxis.policy.approvals import EXPIRES
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 MOST_WAITING = 1_000

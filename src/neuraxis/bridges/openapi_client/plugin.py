@@ -24,7 +24,7 @@ from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
 from neuraxis.sandbox.http.urls import RequestRefused, check_url
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 SCHEMA_CHARACTERS = 12_000

@@ -23,7 +23,7 @@ from neuraxis.bridges.openapi_client.nodes import (
     as_flag,
     as_text,
 )
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 TEXT_CHARACTERS = 300

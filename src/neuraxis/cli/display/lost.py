@@ -29,6 +29,8 @@ _LINES = 40
 def lost_lines(call: Mapping[str, Json], session: Session) -> list[str]:
     """Return the lines that no argument of the call contains.
 
+    What a call moves is not lost.
+
     Args:
         call: as a question has it, with the digests of the files that it `replaces`.
         session: the one that asks; a command of another one shows nothing.
@@ -39,15 +41,17 @@ def lost_lines(call: Mapping[str, Json], session: Session) -> list[str]:
         return []
     arguments = list(leaves(call["arguments"]))
     kept = {line for _, value in arguments for line in str(value).splitlines()}
-    shown: list[str] = []
+    marks, shown = command.marks, list[str]()
+    loses = ("write",) if marks.moves else ("write", "remove")
     for place, name in arguments:
-        is_lost = command.marks.file_use(place) in ("write", "remove")
+        is_lost = marks.file_use(place) in loses
         digest = replaces.get(name) if isinstance(name, str) and is_lost else None
         text = digest and _text(session.workspace, str(name), digest)
         lines = text.splitlines() if text else []
         gone = [line for line in lines if line.strip() and line not in kept]
         if gone:
-            shown.append(f"lost of {name} ({len(gone)} of its {len(lines)} lines):")
+            lost = f"{len(gone)} of {counted(len(lines), 'line')}"
+            shown.append(f"lost of {name} ({lost}):")
             shown += [f"- {line}" for line in gone[:_LINES]]
             if len(gone) > _LINES:
                 shown.append(f"… {counted(len(gone) - _LINES, 'more line')}")

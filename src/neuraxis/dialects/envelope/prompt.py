@@ -15,7 +15,7 @@ from typing import Any, Literal
 import yaml
 
 from neuraxis.dialects.template import PLUGINS, Template, instruction_text
-from neuraxis.schema import node_from_schema
+from neuraxis.schema.notation.write import node_from_schema
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 Generation = Literal["v1", "v2"]

@@ -11,7 +11,7 @@ from typing import cast
 
 from neuraxis.dialects.intents.calls import escape_key
 from neuraxis.messages import CallForm
-from neuraxis.schema import REFERENCE
+from neuraxis.schema.builders import REFERENCE
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 EXPRESSION: dict[str, Json] = {"type": "string", "pattern": r"^\{\{[^\x22\\]*\}\}$"}

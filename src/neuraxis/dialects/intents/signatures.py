@@ -13,8 +13,9 @@ from typing import cast
 
 from neuraxis.dialects.intents.calls import escape_key
 from neuraxis.dialects.results import json_text
-from neuraxis.schema import FULL, type_text, without_reference
 from neuraxis.schema.annotations import RAW_KEY
+from neuraxis.schema.builders import without_reference
+from neuraxis.schema.describe import FULL, type_text
 from neuraxis.specs import CommandSpec, Json
 
 _DEEPEST = 6

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from neuraxis.dialects.template import PLUGINS, instruction_text
-from neuraxis.schema import REFERENCE
+from neuraxis.schema.builders import REFERENCE
 from neuraxis.schema.describe import SECONDS
 from neuraxis.specs import Json, PluginSpec
 

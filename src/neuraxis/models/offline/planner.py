@@ -21,7 +21,7 @@ from neuraxis.models.offline.fill import (
 )  # fmt: skip
 from neuraxis.models.offline.references import Step
 from neuraxis.models.offline.tokens import Token, alike, bare, cuts, pieces, tokenise
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 LONGEST = 1000  # characters of a request that is read

@@ -119,7 +119,7 @@ def command(
     Args:
         fn: the function, if you write the decorator without brackets.
         effects: `none`, `read`, `idempotent` or `once`, or a mapping with
-            `kind`, `destructive`, `others_write`, `public`.
+            `kind`, `destructive`, `others_write`, `public`, `needs_approval`.
         asset_refs: further parameters that take an asset reference, such as a long
             text (lists, mappings, objects and bytes take one anyway); `"*"` stands for
             all parameters at once.

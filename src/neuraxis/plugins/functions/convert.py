@@ -35,8 +35,8 @@ from neuraxis.plugins.functions.hint_kinds import (
 )
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
 from neuraxis.plugins.functions.key_hints import key_converter
-from neuraxis.schema import Schema
 from neuraxis.schema.builders import json_names, tag_of
+from neuraxis.schema.schema import Schema
 
 Convert = Callable[[Any], Any]
 

@@ -24,15 +24,14 @@ from neuraxis.plugins.extensions import (
 from neuraxis.plugins.functions.hints import Defs, inlined
 from neuraxis.plugins.functions.validate import TIME_LIMIT, is_time_limit
 from neuraxis.plugins.manifest.problems import Notes
-from neuraxis.schema import (
-    NotationProblem,
-    Schema,
-    TypeTable,
-    collect_types,
+from neuraxis.schema.notation.nodes import (
     parameter_schema,
     parameters_schema,
     response_schema,
 )
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.notation.types import NotationProblem, TypeTable
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Effects, Example, Json
 
 _KEYS = (

@@ -14,7 +14,7 @@ from neuraxis.errors import ManifestProblem
 from neuraxis.formatting import class_name, did_you_mean, identifier, nearest
 from neuraxis.messages import Path as Place
 from neuraxis.parsing.yaml import read_yaml
-from neuraxis.schema import collect_types
+from neuraxis.schema.notation.type_refs import collect_types
 from neuraxis.schema.python_values import imported_classes
 from neuraxis.specs import Json, PluginSpec
 

@@ -12,13 +12,10 @@ from typing import Any, cast
 
 import yaml
 
-from neuraxis.schema import (
-    NotationProblem,
-    collect_types,
-    node_from_schema,
-    parameter_schema,
-    response_schema,
-)
+from neuraxis.schema.notation.nodes import parameter_schema, response_schema
+from neuraxis.schema.notation.type_refs import collect_types
+from neuraxis.schema.notation.types import NotationProblem
+from neuraxis.schema.notation.write import node_from_schema
 from neuraxis.specs import CommandSpec, Effects, Example, Json, PluginSpec
 
 
@@ -77,17 +74,8 @@ def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, 
         tree["response"] = (
             _node(spec.response, lost, "optional") if response is None else response
         )
-    if spec.effects != Effects():
-        effects = spec.effects
-        tree["effects"] = effects.kind
-    if spec.effects.declared:
-        effects = spec.effects
-        tree["effects"] = {
-            "kind": effects.kind,
-            "destructive": effects.destructive,
-            "others_write": effects.open_world,
-            "public": effects.public,
-        }
+    if spec.effects != Effects() or spec.effects.declared:
+        tree["effects"] = _effects(spec.effects)
     if spec.tool_name:
         tree["tool_name"] = spec.tool_name
     if spec.time_limit is not None:
@@ -105,6 +93,17 @@ def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, 
     if loss is not None:
         loss += [f"{spec.name}: {item}" for item in lost]
     return tree
+
+
+def _effects(effects: Effects) -> Json:
+    said: dict[str, Json] = {"kind": effects.kind}
+    if effects.declared:
+        said["destructive"] = effects.destructive
+        said["others_write"] = effects.open_world
+        said["public"] = effects.public
+    if effects.needs_approval:
+        said["needs_approval"] = True
+    return said if len(said) > 1 else effects.kind
 
 
 def _parameter(spec: CommandSpec, lost: list[str]) -> Json:

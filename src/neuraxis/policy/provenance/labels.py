@@ -48,14 +48,14 @@ def is_private(label: Label) -> bool:
     return any(origin.private for origin in label)
 
 
-How = Literal["literal", "reference", "text", "file"]
+How = Literal["literal", "reference", "text", "file", "near"]
 
 
 class Traced(Struct, frozen=True, kw_only=True):
     """Provenance of one argument value that other sources contributed to.
 
     `how`: written by the model itself, a whole reference, a text with references in
-    it, or the content of the file that it names.
+    it, the content of the file that it names, or names that are nearly so.
     """
 
     path: Path
@@ -111,4 +111,5 @@ _HOW = {
     "reference": "from",
     "text": "made of",
     "file": "the content of this file is from",
+    "near": "there is no such file, but one of nearly that name among",
 }

@@ -76,8 +76,10 @@ def _contents(
             label = OWN
             if use in ("read", "run"):
                 label = origins.of_file(workspace, value, run=use == "run")
-            if label or _has_near(workspace, value):
-                yield Traced(path=place, value=value, label=label or FILES, how="file")
+            if label:
+                yield Traced(path=place, value=value, label=label, how="file")
+            elif _has_near(workspace, value):
+                yield Traced(path=place, value=value, label=FILES, how="near")
 
 
 def _has_near(workspace: File, path: str) -> bool:

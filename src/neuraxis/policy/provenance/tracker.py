@@ -204,7 +204,10 @@ class Origins(Struct):
             self.inputs[call_id] = inputs
         if step.command.vouched:
             self.fields[call_id] = step.command.vouched
-        if any(item.how != "literal" and is_outside(item.label) for item in traced):
+        if any(
+            item.how not in ("literal", "near") and is_outside(item.label)
+            for item in traced
+        ):
             self.copying.add(call_id)
         self.is_made_of(own | inputs, call_id)
         return own | inputs

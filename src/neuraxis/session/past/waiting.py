@@ -40,7 +40,7 @@ from neuraxis.messages import Path as Place
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.later import edited
 from neuraxis.references.find import find_places
-from neuraxis.schema import Schema
+from neuraxis.schema.schema import Schema
 from neuraxis.session.past.call_ids import CallIds
 from neuraxis.session.past.recorded import (
     code_of,

@@ -23,8 +23,8 @@ from neuraxis.parsing.json_scan import Value, loads, pieces
 from neuraxis.plugins.functions.convert import converter
 from neuraxis.plugins.functions.hint_kinds import NoType
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
-from neuraxis.schema import Schema
 from neuraxis.schema.navigate import as_node
+from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 MENDS = 2
