@@ -120,7 +120,7 @@ def passed_calls(value: Json, like_call: Callable[[Json], bool]) -> list[Json] |
 
 
 def holds(value: Json, like_call: Callable[[Json], bool]) -> bool:
-    """Return whether a value is a call, or a list or object of some."""
+    """Return whether a value is, or holds, a call."""
     inside = passed_calls(value, like_call)
     whole = value if inside is None else inside
     items = cast("list[Json]", whole) if isinstance(whole, list) else [whole]
