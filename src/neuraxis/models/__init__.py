@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from neuraxis.errors import ConfigError
@@ -168,6 +169,8 @@ async def complete(
     joined = Joiner()
     chunks = model.stream(as_seen_by(model, prompt))
     if not isinstance(cast("Any", chunks), AsyncIterable):
+        if iscoroutine(chunks):
+            chunks.close()  # else Python warns that nobody awaited it
         refuse(f"model {model.name}: stream", "an `async def` that yields", chunks)
     async with aclosing(Closable(chunks)) as pieces:
         async for chunk in pieces:
