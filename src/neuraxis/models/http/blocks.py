@@ -45,7 +45,7 @@ def pack(origin: str, size: int = 0, **state: Json) -> tuple[str, str]:
 
 
 def state_of(carried: str, origin: str) -> Mapping[str, Json]:
-    """Return the state in a turn's text; empty: none, or of another server."""
+    """Return the state in a turn's text; empty: not of this origin."""
     try:
         state = as_map(json.loads(carried))
     except (ValueError, RecursionError):
