@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
 
 from neuraxis.errors import CommandError, ModelError
 from neuraxis.events import (
@@ -58,7 +60,8 @@ async def ask_model(
         ModelError: the model cannot be asked.
     """
     _check_cost(parts.budget, runtime.usage.usd, emit)
-    _begin(ModelStarted(turn=turn, model=parts.model.name), emit)
+    asked = ModelStarted(turn=turn, model=parts.model.name)
+    _begin(asked, emit)
     started = time.perf_counter()
     notes, report = list[str](), reported(parts.output, emit)
 
@@ -69,7 +72,16 @@ async def ask_model(
             notes.append(chunk.note)
         early.see(chunk)
 
-    completion = await _whole(parts.model, prompt, on_chunk, early, notes)
+    async def begin_anew(error: ModelError) -> None:
+        nonlocal report
+        notes.append(f"the reply broke off and was asked for again: {error}")
+        # Nothing but reading ran of the reply that broke off.
+        await early.throw_away()
+        early.begin()
+        emit(replace(asked, again=True))
+        report = reported(parts.output, emit)
+
+    completion = await _whole(parts.model, prompt, on_chunk, begin_anew)
     early.stop()
     usage, calls = completion.usage, completion.tool_calls
     usd = await reply_cost(completion, parts)
@@ -119,8 +131,7 @@ async def _whole(
     model: Model,
     prompt: Prompt,
     on_chunk: Callable[[Chunk], None],
-    early: EarlyStarts,
-    notes: list[str],
+    begin_anew: Callable[[ModelError], Awaitable[None]],
 ) -> Completion:
     """Return a whole reply; ask again after a server's failure."""
     for _ in range(BROKEN_OFF):
@@ -129,10 +140,7 @@ async def _whole(
         except ModelError as error:
             if not error.again:
                 raise
-            # Nothing but reading ran of the reply that broke off.
-            notes.append(f"the reply broke off and was asked for again: {error}")
-            await early.throw_away()
-            early.begin()
+            await begin_anew(error)
     return await complete(model, prompt, on_chunk)
 
 
