@@ -151,8 +151,10 @@ def test_the_policy_of_the_settings() -> None:
     assert policy_from({"default": "allow"}) == EVERYTHING
     assert policy_from({"undeclared": "outside"}).undeclared == "outside"
     hosts = ["intranet", "10.0.0.5:8080"]
-    for given in (hosts, ",".join(hosts)):  # a file's, a variable's
+    for given in (hosts, ",".join(hosts), ", ".join(hosts)):  # a file's, a variable's
         assert list(policy_from({"allow_hosts": given}).allow_hosts) == hosts
+    assert list(policy_from({"yes_to": "a.b, c.*"}).yes_to) == ["a.b", "c.*"]
+    assert policy_from({"yes_to": "", "allow_hosts": ""}) == DEFAULT
     rule = {"verdict": "deny", "target": "mail.*", "effects": ["once"]}
     (read,) = policy_from({"rules": [rule]}).rules
     assert ("deny", "mail.*", {"once"}) == (read.verdict, read.target, read.effects)

@@ -271,7 +271,7 @@ def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
         ConfigError: a project's file names a server that takes a secret.
     """
     from neuraxis.bridges.mcp_client.config import taken_by
-    from neuraxis.settings import FILE_NAME, listed, user_dir
+    from neuraxis.settings import FILE_NAME, items_of, user_dir
 
     named = list(choices.plugin)
     for item in settings.items_of_project("plugins"):
@@ -282,7 +282,7 @@ def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
                 "project's file may not say where these are sent: name it, with its "
                 f"full path, in {user_dir('config') / FILE_NAME}, or give --plugin"
             )
-    named += [str(item) for item in listed(settings.get("plugins", []))]
+    named += [str(item) for item in items_of(settings.get("plugins", []))]
     builtin = [] if choices.no_builtin else [f"neuraxis:{name}" for name in BUILTIN]
     return list(dict.fromkeys([*builtin, *named]))
 

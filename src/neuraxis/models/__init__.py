@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from neuraxis.errors import ConfigError
@@ -167,6 +168,8 @@ async def complete(
     joined = Joiner()
     chunks = model.stream(as_seen_by(model, prompt))
     if not isinstance(cast("Any", chunks), AsyncIterable):
+        if iscoroutine(chunks):
+            chunks.close()  # else Python warns that nobody awaited it
         refuse(f"model {model.name}: stream", "an `async def` that yields", chunks)
     try:
         async for chunk in chunks:

@@ -22,6 +22,7 @@ from neuraxis.formatting import Named, did_you_mean, listed, nearest, quote
 from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
+from neuraxis.settings import items_of
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
 Default = Verdict | Literal["by_origin", "mild"]
@@ -248,8 +249,8 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: tuple[Rule, ...] = ()
     default: Default = "by_origin"
     undeclared: Literal["inside", "outside"] = "inside"
-    yes_to: tuple[str, ...] | str = ()
-    allow_hosts: tuple[str, ...] | str = ()
+    yes_to: list[str] | str = ""
+    allow_hosts: list[str] | str = ""
 
 
 _WORDS: dict[str, tuple[str, ...]] = {
@@ -277,14 +278,9 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
         rules=read.rules,
         default=read.default,
         undeclared=read.undeclared,
-        yes_to=_listed(read.yes_to),
-        allow_hosts=_listed(read.allow_hosts),
+        yes_to=tuple(items_of(read.yes_to)),
+        allow_hosts=tuple(items_of(read.allow_hosts)),
     )
-
-
-def _listed(given: tuple[str, ...] | str) -> tuple[str, ...]:
-    """Return a list, which is one text in an environment variable."""
-    return tuple(given.split(",")) if isinstance(given, str) else given
 
 
 def _fault(found: str) -> str:
