@@ -83,27 +83,10 @@ async def ask_model(
 
     completion = await _whole(parts.model, prompt, on_chunk, begin_anew)
     early.stop()
-    usage, calls = completion.usage, completion.tool_calls
     usd = await reply_cost(completion, parts)
     runtime.usage.usd += usd or 0.0
-    emit(
-        ModelFinished(
-            text=completion.text,
-            finish_reason=completion.finish_reason,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cached_tokens=usage.cached_tokens,
-            seconds=time.perf_counter() - started,
-            tool_calls=tuple([_native(call) for call in calls]) if calls else (),
-            notes=tuple(notes),
-            carried=completion.carried,
-            cache_write_tokens=usage.cache_write_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-            annotations=completion.annotations,
-            model=completion.model,
-            usd=usd,
-        )
-    )
+    seconds = time.perf_counter() - started
+    emit(_finished(completion, seconds, tuple(notes), usd))
     if completion.finish_reason == "declined":
         raise Stop("declined", "", completion.text)
     if completion.finish_reason == "content_filter":
@@ -112,6 +95,28 @@ async def ask_model(
         said = "\n\n".join(cut_words(parts.dialect, completion))
         raise Stop("failed", f"the content filter of the server {what}{because}", said)
     return completion
+
+
+def _finished(
+    completion: Completion, seconds: float, notes: tuple[str, ...], usd: float | None
+) -> ModelFinished:
+    usage, calls = completion.usage, completion.tool_calls
+    return ModelFinished(
+        text=completion.text,
+        finish_reason=completion.finish_reason,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        seconds=seconds,
+        tool_calls=tuple([_native(call) for call in calls]) if calls else (),
+        notes=notes,
+        carried=completion.carried,
+        cache_write_tokens=usage.cache_write_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        annotations=completion.annotations,
+        model=completion.model,
+        usd=usd,
+    )
 
 
 def _begin(started: ModelStarted, emit: Callable[[Event], None]) -> None:
