@@ -222,7 +222,7 @@ class McpServers:
             listed=False,
             source=place,
         )
-        problem = ManifestProblem(file=place, line=0, message=why)
+        problem = ManifestProblem(file=place, message=why)
         return Plugin(spec=spec, commands={}, problems=(problem,))
 
     def _place(self, config: ServerConfig) -> str:

@@ -213,7 +213,7 @@ def _check_any(
         return
     problems = notes.problems()
     message = f"no operation can be used as a command ({', '.join(include)})"
-    first = ManifestProblem(file=notes.file, line=0, message=message)
+    first = ManifestProblem(file=notes.file, message=message)
     raise ManifestError((first, *problems))
 
 
