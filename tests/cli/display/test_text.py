@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 import neuraxis.cli
-from neuraxis.cli.display.text import echo, echo_file, echo_json, folded, inert, one_line
+from neuraxis.cli.display.text import (
+    echo,
+    echo_file,
+    echo_json,
+    folded,
+    inert,
+    one_line,
+)
 from neuraxis.cli.main import _take_logs
 
 EVIL = "a\x1b]52;c;ZXZpbA==\x07\x9b\u202e\U000e0041b"
