@@ -200,6 +200,21 @@ def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
     assert again.stderr == said
 
 
+def test_undo_goes_back_in_the_order_of_the_changes(here: Path) -> None:
+    """Whichever session was used last: an undone run is written there, too."""
+
+    def write(name: str, *options: str) -> None:
+        call = [{"tool": "FILEWRITER", "file_path": name, "contents": "x"}]
+        assert run(*options, f"write {name}", replies=[call, "Written."]).exit_code == 0
+
+    write("a.md")
+    own = json.loads(neuraxis("sessions", "ls", "--journal", "j.db", "--json").stdout)
+    write("b.md")
+    write("c.md", "--session", own[0]["session"])
+    undone = [neuraxis("undo", "--journal", "j.db").stdout for _ in range(3)]
+    assert undone == [f"removed: {name}.md\n" for name in "cba"]
+
+
 def test_sessions_are_shown_with_local_times_and_short_fields(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
