@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
     opened = existing_journal(path, named=journal is not None)
     if opened is None:
         raise ConfigError(f"there is nothing to undo: there is no journal {path}")
-    try:
+    with closing(opened):
         known = opened.sessions()
         if given is not None:
             own = session_in(known, given)
@@ -56,8 +57,6 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
             what = short(last.request) if last.request else "the calls"
             echo(f"undoing {what} of session {last.session}", err=True)
             return show_undone(_undo(opened, last, Path(path), yes))
-    finally:
-        opened.close()
     where = f"session {known[0].session}" if given else f"the journal {path}"
     echo(f"nothing to undo: no run in {where} changed a file", err=True)
     return 0
