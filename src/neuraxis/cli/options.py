@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 import json
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -254,6 +254,25 @@ def read_file(file: str | Path, before: str = "", after: str = "") -> str:
         raise ConfigError(f"{before}{file}: cannot be read: {reason}{after}") from error
 
 
+def pairs_of(texts: Iterable[str], option: str = "") -> list[tuple[str, str]]:
+    """Return the name and the value of each NAME=VALUE.
+
+    Args:
+        texts: as they are typed.
+        option: what they are given by, such as `--set `, for the error.
+
+    Raises:
+        ConfigError: one has no `=`.
+    """
+    pairs: list[tuple[str, str]] = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"{option}{text}: expected NAME=VALUE")
+        pairs.append((name.strip(), value))
+    return pairs
+
+
 def _schema_in(file: str | None) -> Json:
     """Return the JSON Schema in a file."""
     if file is None:
@@ -421,10 +440,8 @@ def session_to_continue(
     opened = existing_journal(journal)
     known: Sequence[SessionInfo] = ()
     if opened is not None:
-        try:
+        with closing(opened):
             known = opened.sessions()
-        finally:
-            opened.close()
     if given is not None:
         return session_in(known, given)
     if not known:

@@ -215,10 +215,7 @@ def _waiting_plan(session: Session) -> Standing | None:
 def _drive(
     session: Session, request: str | None, watch: Watch | None
 ) -> tuple[Answer, int]:
-    import asyncio  # slow to import
-
     from neuraxis.events import PlanChecked
-    from neuraxis.session.event_loop import SyncLoop
 
     answers: list[Answer] = []  # not returned: asyncio would write it out as text
     refused = False
@@ -239,17 +236,8 @@ def _drive(
         finally:
             await session.model.close()
 
-    loop = SyncLoop()  # `asyncio.run` waits for threads that hang
-    try:
-        with signals.children_ended(), kept_for_answers():
-            try:
-                loop.run(go())
-            except asyncio.CancelledError:
-                signals.raise_received()
-            if signals.was_signalled():  # at its very end
-                signals.raise_received()
-    finally:
-        loop.close()
+    with kept_for_answers():
+        signals.run_to_end(go())
     return answers[0], code_of(answers[0], refused)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
     opened = existing_journal(path, named=journal is not None)
     if opened is None:
         raise ConfigError(f"there is nothing to undo: there is no journal {path}")
-    try:
+    with closing(opened):
         known = opened.sessions()
         ids = [info.session for info in known]
         if given is not None:
@@ -50,8 +51,6 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
                 what = short(request) if request else "the calls"
                 echo(f"undoing {what} of session {session}", err=True)
                 return show_undone(_undo(opened, session, events, Path(path), yes))
-    finally:
-        opened.close()
     where = f"session {ids[0]}" if given is not None else f"the journal {path}"
     echo(f"nothing to undo: no run in {where} changed a file", err=True)
     return 0

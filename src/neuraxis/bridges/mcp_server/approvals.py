@@ -15,7 +15,6 @@ from typing import Any
 import mcp_types as types
 from mcp import MCPError
 
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.mcp_server.client import (
     MOST_WAITING,
     McpClient,
@@ -23,6 +22,7 @@ from neuraxis.bridges.mcp_server.client import (
     form,
 )
 from neuraxis.events import ApprovalAsked
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.policy.approvals import EXPIRES
 from neuraxis.policy.gate import NobodyToAsk
 from neuraxis.specs import Json
