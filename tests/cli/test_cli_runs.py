@@ -242,15 +242,16 @@ def test_sessions_are_shown_with_local_times_and_short_fields(
 
 
 def test_options_that_would_do_nothing_are_told(here: Path) -> None:
-    """A host with more than its port is refused; a pattern may be for an agent."""
+    """What is misspelt is refused; a pattern may be for an agent's plugins."""
     done = run("--allow-host", "http://127.0.0.1/x", "go", replies=["There."])
     assert str(done.exception) == (
         "policy.allow_hosts (--allow-host): expected HOST or HOST:PORT, got "
         "'http://127.0.0.1/x'"
     )
     done = run("--yes-to", "files.write_fil", "go", replies=["There."])
-    told = "neuraxis: --yes-to files.write_fil fits no command here. Did you mean"
-    assert done.stderr.startswith(told)
+    assert "expected plugin.command: files.write_file" in str(done.exception)
+    done = run("--yes-to", "crm.move", "go", replies=["There."])
+    assert done.stderr.startswith("neuraxis: --yes-to crm.move fits no command here.")
     assert done.return_value == 0
     done = run("--yes-to", "files.*", "-q", "go", replies=["There."])
     assert done.stderr == ""
