@@ -223,6 +223,21 @@ def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
     assert again.stderr == said
 
 
+def test_undo_goes_back_in_the_order_of_the_changes(here: Path) -> None:
+    """Whichever session was used last: an undone run is written there, too."""
+
+    def write(name: str, *options: str) -> None:
+        call = [{"tool": "FILEWRITER", "file_path": name, "contents": "x"}]
+        assert run(*options, f"write {name}", replies=[call, "Written."]).exit_code == 0
+
+    write("a.md")
+    own = json.loads(neuraxis("sessions", "ls", "--journal", "j.db", "--json").stdout)
+    write("b.md")
+    write("c.md", "--session", own[0]["session"])
+    undone = [neuraxis("undo", "--journal", "j.db").stdout for _ in range(3)]
+    assert undone == [f"removed: {name}.md\n" for name in "cba"]
+
+
 def test_sessions_are_shown_with_local_times_and_short_fields(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,15 +265,16 @@ def test_sessions_are_shown_with_local_times_and_short_fields(
 
 
 def test_options_that_would_do_nothing_are_told(here: Path) -> None:
-    """A host with more than its port is refused; a pattern may be for an agent."""
+    """What is misspelt is refused; a pattern may be for an agent's plugins."""
     done = run("--allow-host", "http://127.0.0.1/x", "go", replies=["There."])
     assert str(done.exception) == (
         "policy.allow_hosts (--allow-host): expected HOST or HOST:PORT, got "
         "'http://127.0.0.1/x'"
     )
     done = run("--yes-to", "files.write_fil", "go", replies=["There."])
-    told = "neuraxis: --yes-to files.write_fil fits no command here. Did you mean"
-    assert done.stderr.startswith(told)
+    assert "expected plugin.command: files.write_file" in str(done.exception)
+    done = run("--yes-to", "crm.move", "go", replies=["There."])
+    assert done.stderr.startswith("neuraxis: --yes-to crm.move fits no command here.")
     assert done.return_value == 0
     done = run("--yes-to", "files.*", "-q", "go", replies=["There."])
     assert done.stderr == ""

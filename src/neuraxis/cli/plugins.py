@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from neuraxis.cli.display.text import echo, echo_json
 from neuraxis.cli.options import Choices, plugin_sources, settings_of
@@ -126,16 +127,7 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
                 said = "is valid" if is_valid else "cannot be called"
                 echo(f"{given}: {plugin.spec.name} {said} ({commands})")
     if as_json:
-        rows = [
-            {
-                "file": problem.file,
-                "line": problem.line,
-                "severity": problem.severity,
-                "message": problem.message,
-            }
-            for problem in problems
-        ]
-        echo_json(rows)
+        echo_json([*map(asdict, problems)])
     return 1 if failed else 0
 
 
@@ -168,8 +160,7 @@ def convert(source: str, notation: str) -> int:
             raise errors[0]
         spec = loaded[0].spec
     if notation == "json-schema":
-        schemas = to_json_schema(spec)
-        echo_json(schemas, indent=2)
+        echo_json(to_json_schema(spec), indent=2)
     else:
         echo(to_v2(spec) if notation == "v2" else to_yaml(spec))
     return 0

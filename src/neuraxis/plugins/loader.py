@@ -135,20 +135,21 @@ def without_code(plugin: Plugin) -> tuple[ManifestProblem, ...]:
     that is not listed is no plugin of a model.
     """
     source = Path(plugin.spec.source)
-    if source.name != FILE_NAME or not plugin.spec.listed:
+    missing = [name for name, item in plugin.commands.items() if item.run is None]
+    if not missing or source.name != FILE_NAME or not plugin.spec.listed:
         return ()
     # Imported on first use: a session of Python functions needs no YAML.
-    from neuraxis.plugins.manifest.load import line_of_command
+    from neuraxis.plugins.manifest.load import lines_of_commands
 
+    lines = lines_of_commands(plugin.spec)
     return tuple(
         _problem(
             source,
             f"{name}: there is no code for this command; write it in {CODE_NAMES[0]} "
             "beside this file",
-            line_of_command(plugin.spec, name),
+            lines.get(name, 0),
         )
-        for name, command in plugin.commands.items()
-        if command.run is None
+        for name in missing
     )
 
 
