@@ -219,7 +219,7 @@ def _raw(spec: CommandSpec, key: str) -> Json:
 
 
 def mapping_of(nodes: Json) -> dict[str, Json]:
-    """Return a list of fields, as v1 writes them, as a mapping by their names."""
+    """Return protocol v1's list of fields as a mapping by name."""
     listed = cast("list[dict[str, Json]]", nodes or [])
     return {
         str(node["name"]): {key: part for key, part in node.items() if key != "name"}
