@@ -21,7 +21,7 @@ from neuraxis.dialects.families.cut import (
     is_framed,
     without_frames,
 )
-from neuraxis.dialects.segments import adjacent, own_turn
+from neuraxis.dialects.segments import NEXT_QUESTION, adjacent, own_turn
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError
 from neuraxis.parsing.json_errors import Fault, broken
@@ -362,8 +362,9 @@ def _asked_else(text: str, calls: Sequence[Piece], end: int) -> CallError | None
 
 
 def _behind(text: str, calls: Sequence[Piece], end: int) -> str:
-    """Return the words behind the last call."""
-    return behind_frames(text[calls[-1].end : min(end, calls[-1].end + 400)])
+    """Return the words behind the last call, up to a question to itself."""
+    words = behind_frames(text[calls[-1].end : min(end, calls[-1].end + 400)])
+    return NEXT_QUESTION.split(words, maxsplit=1)[0]
 
 
 def _wishes(words: str) -> Iterator[str]:
