@@ -373,7 +373,7 @@ def _asked_else(text: str, calls: Sequence[Piece], end: int) -> CallError | None
 
 
 def _behind(text: str, calls: Sequence[Piece], end: int) -> str:
-    """Return the words behind the last call, up to a question to itself."""
+    """Return the words behind the last call, without an imagined question."""
     words = behind_frames(text[calls[-1].end : min(end, calls[-1].end + 400)])
     return NEXT_QUESTION.split(words, maxsplit=1)[0]
 
