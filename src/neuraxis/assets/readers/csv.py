@@ -16,7 +16,7 @@ from typing import Any
 
 from neuraxis.assets.readers import limits
 from neuraxis.errors import CommandError
-from neuraxis.formatting import listed, quote
+from neuraxis.formatting import counted, listed, quote
 
 _TYPED_BY = 10_000
 """Rows used to infer column types before all rows are used."""
@@ -127,11 +127,11 @@ def ragged_line(data: bytes, ending: str, separator: str) -> str:
             names = names or row
             if len(row) > len(names):
                 return (
-                    f"line {line + before}: expected at most {len(names)} cells, as "
-                    f"the first line has ({_cells(names)}), got {len(row)} "
-                    f"({_cells(row)}). Name the separator if it is not "
-                    f"{quote(separator)}, put quotes around a cell that holds it, or "
-                    "read the file as text."
+                    f"line {line + before}: expected at most "
+                    f"{counted(len(names), 'cell')}, as the first line has "
+                    f"({_cells(names)}), got {len(row)} ({_cells(row)}). "
+                    f"Name the separator if it is not {quote(separator)}, put "
+                    "quotes around a cell that holds it, or read the file as text."
                 )
             before = rows.line_num
     except csv.Error:  # a cell of more than 128 KiB
