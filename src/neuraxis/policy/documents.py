@@ -73,13 +73,16 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     known = known or (use == "change" and is_called(name, said, facts.workspace))
     if use == "remove":
         return facts.files is not None and facts.files.is_new(name)
-    if use in ("change", "move"):  # only what the runtime wrote is moved
-        own = use == "change" or name in origins.files
-        return known and own and is_document(name, said)
+    # written here, or by an earlier session and untouched since
+    own = name in origins.files or (
+        facts.files is not None and facts.files.is_own(name)
+    )
+    if use in ("change", "move"):
+        return known and (own or use == "change") and is_document(name, said)
     there = os.path.lexists(facts.workspace / name)
     return (
         use == "write"
-        and (not there or (known and name in origins.files))
+        and (not there or (known and own))
         and (
             is_new_document(path, said, facts.workspace, kept)
             or is_new_script(path, said, facts.workspace)

@@ -34,6 +34,9 @@ OWN: Label = frozenset()
 FILES: Label = frozenset((Origin(source="files", open_world=True, private=True),))
 """The label of files that the runtime did not write for the user, and attachments."""
 
+PROGRAM: Label = frozenset((Origin(source="the program", private=True),))
+"""The label of an object that a program attached as its own."""
+
 
 def is_outside(label: Label) -> bool:
     """Whether somebody else may have written some of it."""
