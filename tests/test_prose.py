@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+
 import pytest
 
 from neuraxis import Prose, Session, command
 from neuraxis.dialects import DIALECTS
+from neuraxis.errors import ModelBroken
+from neuraxis.events import Event, ModelStarted
+from neuraxis.messages import Chunk, Prompt
 from neuraxis.testing import ScriptedModel
 
 FRAMED = (
@@ -108,3 +113,58 @@ def test_one_reader_may_serve_several_runs() -> None:
             session.run_sync(request, watch=lambda event: heard.append(prose(event)))
             heard.append("|")
     assert "".join(heard) == "One.|Two.|"
+
+
+class _Breaking:
+    """A model whose server breaks off in the middle of each reply but the last."""
+
+    name = "breaking"
+
+    def __init__(self, *replies: str) -> None:
+        self._replies = list(replies)
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+        """Return the next reply in pieces."""
+        reply = self._replies.pop(0)
+        for place in range(0, len(reply), 3):
+            yield Chunk(text=reply[place : place + 3])
+        if self._replies:
+            broken = ModelBroken("the connection broke off")
+            broken.again = True
+            raise broken
+        yield Chunk(finish_reason="stop")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(
+    ("replies", "heard"),
+    [
+        (
+            ("It was sent on", "It was", "It was sent on Monday."),
+            "It was sent on Monday.",
+        ),
+        (("It was sent", "It is here."), "It was sent\n\nIt is here."),
+        (("It was", "a: It was [3]."), "It was [3]."),
+        (("It was", "<think>It?</think>It was so."), "It was so."),
+    ],
+)
+def test_words_that_come_anew_are_said_once(
+    replies: tuple[str, ...], heard: str
+) -> None:
+    """A client that shows pieces itself is told that those so far are void."""
+    prose, said, events = Prose(), list[str](), list[Event]()
+
+    def watch(event: Event) -> None:
+        events.append(event)
+        said.append(prose(event))
+
+    with Session(_Breaking(*replies)) as session:
+        answer = session.run_sync("Where?", watch=watch)
+    assert "".join(said) == heard
+    assert heard.endswith(answer.text)
+    started = [event for event in events if isinstance(event, ModelStarted)]
+    assert [(each.turn, each.again) for each in started] == [(1, False)] + [
+        (1, True) for _ in replies[1:]
+    ]

@@ -18,7 +18,9 @@ NeuraxisError
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -122,6 +124,24 @@ class MissingExtra(NeuraxisError):
             f"{purpose} needs the package{'s' * (len(names) > 1)} {told}, {which} not "
             f"installed. Install {them} with: pip install 'neuraxis[{extra}]'"
         )
+
+
+_INSTALLED_AS = {"PIL": "pillow"}
+
+
+def needed(module: str, extra: str, purpose: str) -> Any:
+    """Import an optional package, untyped, where it is first needed.
+
+    Raises:
+        MissingExtra: it is not installed; the sentence says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        # a package that is there may lack one of its own
+        missing = (error.name or module).partition(".")[0]
+        name = _INSTALLED_AS.get(missing, missing.replace("_", "-"))
+        raise MissingExtra(name, extra, purpose) from None
 
 
 class CommandError(NeuraxisError):

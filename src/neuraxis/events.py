@@ -49,6 +49,8 @@ class ModelStarted(Struct, frozen=True, kw_only=True):
 
     turn: int
     model: str
+    again: bool = False
+    """Whether its reply broke off: what came of that is void, and it begins anew."""
 
 
 class ModelChunk(Struct, frozen=True, kw_only=True):

@@ -36,7 +36,8 @@ class Prose:
     """The words for the user, piece by piece, from a run's events.
 
     `prose = Prose()`, then `prose(event)` for each event returns the new words, mostly
-    none. Words that the model writes before a call are included.
+    none. Words that the model writes before a call are included. Where a reply breaks
+    off and comes anew, words that are the same as before are not returned again.
     """
 
     def __init__(self) -> None:
@@ -45,16 +46,25 @@ class Prose:
         """Whether an earlier reply had words."""
         self.said = ""
         """What was returned of the last reply so far."""
+        self._is_repeated = False
+        """Whether the reply broke off and came anew."""
 
     def __call__(self, event: Event) -> str:
         """Return the new words for the user that an event brings."""
         match event:
+            case ModelStarted() if event.again:
+                # what was returned stays read: the same words are not returned again
+                self._heard, self._is_repeated = "", True
             case ModelStarted():
+                self._is_repeated = False
                 self._said_before = self._said_before or bool(self.said)
                 self._heard = self.said = ""
             case ModelChunk():
                 self._hear(event.text)
-                return self._new(self._so_far())
+                so_far = self._so_far()
+                if self._is_repeated and self.said.startswith(so_far):
+                    return ""
+                return self._new(so_far)
             case SessionFinished():
                 new = self._new(event.text)
                 self._said_before, self.said = False, ""
@@ -78,7 +88,8 @@ class Prose:
         if not text or text[0] in "<[{`":
             return self.said
         # what was returned is no prefix of a call: look behind it
-        for found in _NOT_PROSE.finditer(text, len(self.said)):
+        known = len(self.said) if text.startswith(self.said) else 0
+        for found in _NOT_PROSE.finditer(text, known):
             if not found["code"] or not _in_program(text[: found.start()]):
                 return text[: found.start()].rstrip()
         return text.rstrip()

@@ -76,7 +76,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         found = self.values.get(key)
         if found is None or not found.of_project:
             return []
-        return [item for item in listed(found.value) if item not in found.users]
+        return [item for item in items_of(found.value) if item not in found.users]
 
     def section(self, prefix: str) -> dict[str, Json]:
         """Return all values below `prefix.`, without the prefix."""
@@ -170,18 +170,18 @@ def _joined(
     if "plugins" in users and "plugins" in own:
         both = [users["plugins"], own["plugins"]]
         found["plugins"] = Setting(
-            value=[item for one in both for item in listed(one.value)],
+            value=[item for one in both for item in items_of(one.value)],
             source=" and ".join([one.source for one in both]),
             of_project=True,
-            users=listed(users["plugins"].value),
+            users=items_of(users["plugins"].value),
         )
     return found
 
 
-def listed(value: Json) -> list[Json]:
+def items_of(value: Json) -> list[Json]:
     """Return a list that may be written as one text with commas."""
     if isinstance(value, str):
-        return [item for item in value.split(",") if item]
+        return [item for each in value.split(",") if (item := each.strip())]
     return cast("list[Json]", value) if isinstance(value, list) else [value]
 
 

@@ -32,8 +32,8 @@ from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.build import build
 from neuraxis.plugins.functions.places import Spot, spot_of
 from neuraxis.plugins.loader import as_given, load_plugin, without_code
-from neuraxis.plugins.manifest.load import line_of_command
-from neuraxis.plugins.registry import Command, Plugin, Registry
+from neuraxis.plugins.manifest.load import lines_of_commands
+from neuraxis.plugins.registry import Plugin, Registry
 from neuraxis.plugins.source import find_source
 from neuraxis.policy.rules import Policy
 from neuraxis.schema.annotations import marks_of
@@ -201,10 +201,11 @@ def findings(plugin: Plugin) -> list[ManifestProblem]:
         *_wrong_examples(plugin),
         *_not_shown(plugin),
     )
-    spots = {name: _spot_of(item) for name, item in plugin.commands.items()}
+    whole = Spot(file, 1 if file.endswith(".py") else 0, "")
+    spots = {"": whole, **_spots_of(plugin)} if told else {}
     found = [*plugin.problems, *without_code(plugin)]
     for name, text in told:
-        spot = spots.get(name) or Spot(file, 1 if file.endswith(".py") else 0, "")
+        spot = spots[name]
         message = f"{name}: {text}" if name else text
         found.append(
             ManifestProblem(
@@ -214,12 +215,15 @@ def findings(plugin: Plugin) -> list[ManifestProblem]:
     return [*as_given(found, Path(file))]
 
 
-def _spot_of(command: Command) -> Spot:
-    """Return where a command is described: its function, or its manifest's line."""
-    if command.function is not None:
-        return spot_of(command.function)
-    line = line_of_command(command.plugin, command.spec.name)
-    return Spot(command.plugin.source, line, "")
+def _spots_of(plugin: Plugin) -> dict[str, Spot]:
+    """Return where commands are described: functions, or lines of a manifest."""
+    file, lines = plugin.spec.source, lines_of_commands(plugin.spec)
+    return {
+        name: Spot(file, lines.get(name, 0), "")
+        if item.function is None
+        else spot_of(item.function)
+        for name, item in plugin.commands.items()
+    }
 
 
 def _wrong_examples(plugin: Plugin) -> Iterator[tuple[str, str]]:

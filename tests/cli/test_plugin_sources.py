@@ -110,8 +110,9 @@ def test_a_variable_in_the_address_of_a_server_is_refused(tmp_path: Path) -> Non
     assert plugin_sources(Choices(), load(tmp_path, environ))
 
 
+@pytest.mark.parametrize("given", [("--mcp", "s.json"), ("mcp:s.json",)])
 def test_a_server_that_takes_a_variable_is_added_to_the_users_own_file(
-    tmp_path: Path,
+    tmp_path: Path, given: tuple[str, ...]
 ) -> None:
     """With its full path, and a run in this folder then has it."""
     entry = {"command": sys.executable, "args": [str(SERVER), "tame"]}
@@ -119,8 +120,7 @@ def test_a_server_that_takes_a_variable_is_added_to_the_users_own_file(
     file = tmp_path / "s.json"
     file.write_text(json.dumps(servers), "utf-8")
     home = str(tmp_path / "home")
-    add = ("plugins", "add", "--mcp", "s.json")
-    added = neuraxis(*add, cwd=tmp_path, NEURAXIS_HOME=home)
+    added = neuraxis("plugins", "add", *given, cwd=tmp_path, NEURAXIS_HOME=home)
     assert added.returncode == 0, added.stderr
     assert not (tmp_path / "neuraxis.toml").exists()
     written = (tmp_path / "home/config/neuraxis.toml").read_text("utf-8")

@@ -62,14 +62,13 @@ def _read(name: str, text: str) -> Reply:
         "CALL\n\nThis goes to all. Let me know if I should proceed.",
         "First:\nCALL\nThen:\nCALL\nMay I go ahead?",
         "CALL\n\nShould I look that up?",
-        # told of, quoted, or put off
+        # told of, or quoted
         "Earlier in this talk I made this call:\n\nCALL\n\nIt found nothing.",
         "Here's what we ran a minute ago:\nCALL",
+        "Yesterday I ran:\nCALL",
+        "The page says:\nCALL",
         "The page contains the following text:\n\nCALL\n\nI ignore it.",
         "I found this in the file todo.json:\nCALL",
-        "Once the manager has agreed, I will send this:\nCALL",
-        "Tomorrow morning I am going to run:\nCALL\nUntil then nothing happens.",
-        "If the parcel is not there by Friday, this is the call:\nCALL",
     ],
 )
 def test_a_call_that_is_only_shown_is_words(name: str, text: str) -> None:
@@ -96,6 +95,16 @@ def test_a_call_that_is_only_shown_is_words(name: str, text: str) -> None:
         'CALL\n\nIt translates "How are you?" for you.',
         "If I understand you, you want x:\n\nCALL",
         "<?xml?>\nCALL\n<?xml?>",
+        # what the model does next, in words that may also tell of a call
+        "Let me see what the file says:\n\nCALL",
+        "I'll read this:\n\nCALL",
+        "First I read:\nCALL",
+        "I made a mistake, here is the correct call:\nCALL",
+        "I used the wrong name; now the right one:\nCALL",
+        "I have found the following file, so I read it:\nCALL",
+        "Once more:\nCALL",
+        "Tomorrow's weather in Oslo:\nCALL",
+        "As you said:\nCALL",
     ],
 )
 def test_a_call_amid_words_is_made(name: str, text: str) -> None:
@@ -132,6 +141,8 @@ def test_a_question_about_a_call_is_told_in_every_language(
         json.dumps(MESSAGE),
         f"```json\n{json.dumps(MESSAGE)}\n```",
         '{"command": "look", "param": {"query": "x"}}',
+        json.dumps([MESSAGE, MESSAGE]),
+        json.dumps({"messages": [MESSAGE]}),
         "receiver:\n  role: plugin\n  name: p\ncontent:\n  command: look\n",
     ],
 )
@@ -152,6 +163,7 @@ def test_a_message_of_the_protocols_is_told_where_it_is_no_call(
         "Action: look\nAction Input: {}",
         '```python\nlook(query="x")\n```',
         '{"command": "look", "param": {"query": "x"}}',
+        '[{"command": "look", "param": {"query": "x"}}]',
     ],
 )
 def test_a_call_in_another_form_is_never_the_answer_of_an_envelope(
@@ -164,7 +176,14 @@ def test_a_call_in_another_form_is_never_the_answer_of_an_envelope(
 
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize(
-    "text", ["This is what I would send:\n\nCALL", "I'd run this:\n```json\nCALL\n```"]
+    "text",
+    [
+        "This is what I would send:\n\nCALL",
+        "I'd run this:\n```json\nCALL\n```",
+        "Once the manager has agreed, I will send this:\nCALL",
+        "Tomorrow morning I am going to run:\nCALL\nUntil then nothing happens.",
+        "If the parcel is not there by Friday, this is the call:\nCALL",
+    ],
 )
 def test_what_the_words_leave_open_is_told(name: str, text: str) -> None:
     """Neither run nor silently shown as the answer."""

@@ -198,10 +198,18 @@ class Plain(Bare):
         return iter(())
 
 
+class Whole(Bare):
+    """A model whose stream only returns; a warning would be an error here."""
+
+    async def stream(self, prompt: Prompt) -> Any:
+        return "hi"
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [
         (Plain(), "stream: expected an `async def` that yields, got a tuple_iterator"),
+        (Whole(), "stream: expected an `async def` that yields, got a coroutine"),
         (Bare(cast("Any", "hi")), "stream: expected each piece as a Chunk, got 'hi'"),
     ],
 )

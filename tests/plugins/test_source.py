@@ -32,6 +32,11 @@ def no_plugins(text):
 def opens_badly(text):
     return ReadSource(lambda: {}["key"])
 
+def tells(text):
+    found = right(text)
+    found.log_problems = lambda: print("told:", text)
+    return found
+
 class Half:
     def open_plugins(self, workspace):
         return ()
@@ -60,6 +65,15 @@ def test_a_package_adds_a_source(tmp_path: Path) -> None:
     """Its function is given the text after the scheme."""
     with Session(plugins=["right:hello"], workspace=tmp_path) as session:
         assert session.registry.find("hello", "hello")
+
+
+@pytest.mark.usefixtures("package")
+def test_a_source_of_a_package_logs_its_problems(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As one of ours does, such as an MCP server that it may wrap."""
+    Session(plugins=["tells:hello"], workspace=tmp_path).close()
+    assert capsys.readouterr().out == "told: hello\n"
 
 
 @pytest.mark.usefixtures("package")

@@ -473,3 +473,4 @@ def test_a_summary_says_how_much_it_leaves_out() -> None:
         f'text="{"x" * 59}… 442 more characters, cc=["{EVIL}"])'
     )
     assert "… 1 more]" in summary("mail.send", {"to": ["x" * 500, EVIL]})
+    assert "… 1 more character)" in summary("mail.send", {"text": "x" * 59})

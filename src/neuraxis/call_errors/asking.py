@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.formatting import QUOTED, listed, path_text, quote, visible
+from neuraxis.formatting import QUOTED, counted, listed, path_text, quote, visible
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -216,7 +216,8 @@ def _counted(value: Json) -> str:
         return text
     items = cast("list[Json]", value) if isinstance(value, list) else []
     if len(items) < 2:
-        return f"{text[:QUOTED]}… {len(text) - QUOTED:,} more characters"
+        more = counted(len(text) - QUOTED, "more character")
+        return f"{text[:QUOTED]}… {more}"
     shown: list[str] = []
     for item in items:
         shown.append(quote(item))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 import json
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -254,6 +254,25 @@ def read_file(file: str | Path, before: str = "", after: str = "") -> str:
         raise ConfigError(f"{before}{file}: cannot be read: {reason}{after}") from error
 
 
+def pairs_of(texts: Iterable[str], option: str = "") -> list[tuple[str, str]]:
+    """Return the name and the value of each NAME=VALUE.
+
+    Args:
+        texts: as they are typed.
+        option: what they are given by, such as `--set `, for the error.
+
+    Raises:
+        ConfigError: one has no `=`.
+    """
+    pairs: list[tuple[str, str]] = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"{option}{text}: expected NAME=VALUE")
+        pairs.append((name.strip(), value))
+    return pairs
+
+
 def _schema_in(file: str | None) -> Json:
     """Return the JSON Schema in a file."""
     if file is None:
@@ -271,7 +290,7 @@ def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
         ConfigError: a project's file names a server that takes a secret.
     """
     from neuraxis.bridges.mcp_client.config import taken_by
-    from neuraxis.settings import FILE_NAME, listed, user_dir
+    from neuraxis.settings import FILE_NAME, items_of, user_dir
 
     named = list(choices.plugin)
     for item in settings.items_of_project("plugins"):
@@ -282,7 +301,7 @@ def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
                 "project's file may not say where these are sent: name it, with its "
                 f"full path, in {user_dir('config') / FILE_NAME}, or give --plugin"
             )
-    named += [str(item) for item in listed(settings.get("plugins", []))]
+    named += [str(item) for item in items_of(settings.get("plugins", []))]
     builtin = [] if choices.no_builtin else [f"neuraxis:{name}" for name in BUILTIN]
     return list(dict.fromkeys([*builtin, *named]))
 
@@ -421,10 +440,8 @@ def session_to_continue(
     opened = existing_journal(journal)
     known: Sequence[SessionInfo] = ()
     if opened is not None:
-        try:
+        with closing(opened):
             known = opened.sessions()
-        finally:
-            opened.close()
     if given is not None:
         return session_in(known, given)
     if not known:

@@ -129,11 +129,12 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
 
     if (source is None) == (mcp is None):
         raise ConfigError("plugins add: expected either a SOURCE or --mcp SERVER")
-    given = str(source) if mcp is None else mcp
-    is_own = options.get("auth") is not None or bool(mcp and taken_by(f"mcp:{mcp}"))
-    if is_own and Path(given).is_file():
-        given = str(Path(given).absolute())  # each folder may have such a file
-    text = source_text(given if mcp is None else f"mcp:{given}", **options)
+    given = str(source) if mcp is None else f"mcp:{mcp}"
+    is_own = options.get("auth") is not None or bool(taken_by(given))
+    file = given.removeprefix("mcp:")
+    if is_own and Path(file).is_file():  # each folder may have one of that name
+        given = f"{given.removesuffix(file)}{Path(file).absolute()}"
+    text = source_text(given, **options)
     loaded, errors = load_all((text,))
     if errors:
         raise errors[0]

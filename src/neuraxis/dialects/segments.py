@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import cast
 
 from neuraxis.call_errors import malformed_reply
 from neuraxis.dialects.families.cut import (
@@ -22,7 +21,6 @@ from neuraxis.parsing.json_scan import (
     strip_fence_before,
     thought_text,
 )
-from neuraxis.specs import Json
 
 FENCED = "a fence or tag around the block"
 ONLY_FIRST = "only the first block was read"
@@ -50,15 +48,6 @@ def open_thought(text: str, found: Sequence[Piece]) -> CallError | None:
     if is_closed(text[found[-1].start : found[-1].end]):
         return None
     return malformed_reply("the thought that begins with <think> is not closed.")
-
-
-def is_message(item: Json) -> bool:
-    """Return whether an object is a message of the protocols."""
-    if not isinstance(item, dict):
-        return False
-    said = cast("dict[str, Json]", item)
-    whole = isinstance(said.get("receiver"), dict) and "content" in said
-    return whole or (isinstance(said.get("command"), str) and "param" in said)
 
 
 def own_turn(found: list[Piece], is_ours: Callable[[Piece], bool]) -> list[Piece]:

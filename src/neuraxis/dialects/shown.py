@@ -40,20 +40,23 @@ _SHOWN = re.compile(
     rf"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{_ACT}\w*\b[^.]*$)"
     r"|(?i:\b(?:shall|should|may|can|do|would)\s+(?:i|we|you)\b[^.]*\?$)"
     rf"|(?i:{_IF_YOU}[^.]*$)"
-    # "Once she agreed, I will send:", "Tomorrow I am going to send:"
-    r"|(?i:^\W*(?:as soon as|if|later|once|tomorrow|tonight|until)\b(?! i\b)[^.]*$)"
-    # "Yesterday I ran:", "The page says:"
+    # "Yesterday I ran:", "what we ran a minute ago:", "The page says:"
     r"|(?i:\b(?:i|we)(?:['’]ve| have| had)?(?: \w+)? (?:called|executed|issued|made"
-    r"|performed|ran|sent|submitted|used)\b[^.]*$)"
-    r"|(?i:\b(?:contain|read|said|say|show|state)(?:s|ed|ing)?"
-    r"(?: the following(?: \w+)?| this)?:$"
-    r"|\bfound (?:the following|this)\b(?:[^.]|\.(?=\S))*+$)"
+    r"|performed|ran|sent|submitted|used)(?: (?:it|that|the following|this)\b"
+    r"[^.,;]{0,60}| (?:\w+ ){0,2}(?:ago|before|earlier))?:?$)"
+    r"|(?i:^(?!.*\b(?:as|how|i|if|let|me|us|we|what|where|whether|which)\b).*"
+    r"\b(?:contain(?:s|ed)?|reads|sa(?:id|ys)|show(?:s|ed)|state[ds])"
+    r"(?: the following(?: \w+)?| this)?:$)"
+    r"|(?i:\bfound (?:the following|this)\b(?:[^.,;:]|\.(?=\S))*+:$)"
     r"|^(?:if|for|while|def|with|try|elif|else|except)\b.*:$"
 )
 """What the line before a call says of one that is only shown or asked about."""
 _OPEN = re.compile(
     rf"\b(?:i|we)(?:['’]d| would| could| might)\s+(?:\w+\s+)?{_ACT}(?:e|te|y)?\b"
-    r"[^.]*\.?$|\b(?:have been|had been|was|were)\W*$",
+    r"[^.]*\.?$|\b(?:have been|had been|was|were)\W*$"
+    # "Once she agreed, I will send:", "Tomorrow morning I am going to send:"
+    r"|^\W*(?:as soon as|if|once(?! (?:again|more)\b)|until(?! now\b))\b(?! i\b)[^.]*$"
+    r"|^\W*(?:later|tomorrow|tonight) (?:\w+ )?(?:i|we)\b[^.]*$",
     re.IGNORECASE,
 )
 """What leaves open whether the call behind it is one."""

@@ -219,7 +219,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         match event["type"]:
             case "session_started":
                 self._reads(event)
-            case "model_started":
+            case "model_started" if not event.get("again"):
                 self._counts_reply()
             case "call_started":
                 self._counts(told, event)

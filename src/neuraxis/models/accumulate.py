@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 
 from neuraxis.errors import ModelBroken
 from neuraxis.messages import (
@@ -85,22 +85,19 @@ class Joiner:
             )
         return Completion(
             text="".join(self._text),
-            tool_calls=self._whole_calls() if self._calls else (),
+            tool_calls=tuple(
+                NativeCall(
+                    id=parts.id or f"call_{index}",
+                    name=parts.name,
+                    arguments="".join(parts.arguments),
+                )
+                for index, parts in sorted(self._calls.items())
+            ),
             finish_reason=self._finish,
             usage=self.usage or NOTHING_USED,
             carried=self._carried,
             annotations=tuple(self._annotations),
             model=self._model,
-        )
-
-    def _whole_calls(self) -> tuple[NativeCall, ...]:
-        return tuple(
-            NativeCall(
-                id=parts.id or f"call_{index}",
-                name=parts.name,
-                arguments="".join(parts.arguments),
-            )
-            for index, parts in sorted(self._calls.items())
         )
 
 
@@ -120,11 +117,11 @@ class Closable:
 
     __slots__ = ("_chunks",)
 
-    def __init__(self, chunks: AsyncIterator[Chunk]) -> None:
+    def __init__(self, chunks: AsyncIterable[Chunk]) -> None:
         self._chunks = chunks
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
-        return self._chunks
+        return aiter(self._chunks)
 
     async def aclose(self) -> None:
         """Close the stream, to free its resources at once."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 CODE_NAMES = ("plugin.py", "__init__.py")
 GROUP = "neuraxis.plugins"
+_PREFIX = "neuraxis:"
 _BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
 
 
@@ -72,8 +73,8 @@ def load_plugin(
     if not isinstance(source, str):
         return plugin_from(source)
     name = source.strip()
-    if name.startswith("neuraxis:"):
-        return _builtin(name.removeprefix("neuraxis:"), allowed_dirs)
+    if is_builtin(name):
+        return _builtin(name.removeprefix(_PREFIX), allowed_dirs)
     path = _place(name)
     if path is not None:
         return _from_path(path, allowed_dirs, strict)
@@ -134,20 +135,21 @@ def without_code(plugin: Plugin) -> tuple[ManifestProblem, ...]:
     that is not listed is no plugin of a model.
     """
     source = Path(plugin.spec.source)
-    if source.name != FILE_NAME or not plugin.spec.listed:
+    missing = [name for name, item in plugin.commands.items() if item.run is None]
+    if not missing or source.name != FILE_NAME or not plugin.spec.listed:
         return ()
     # Imported on first use: a session of Python functions needs no YAML.
-    from neuraxis.plugins.manifest.load import line_of_command
+    from neuraxis.plugins.manifest.load import lines_of_commands
 
+    lines = lines_of_commands(plugin.spec)
     return tuple(
         _problem(
             source,
             f"{name}: there is no code for this command; write it in {CODE_NAMES[0]} "
             "beside this file",
-            line_of_command(plugin.spec, name),
+            lines.get(name, 0),
         )
-        for name, command in plugin.commands.items()
-        if command.run is None
+        for name in missing
     )
 
 
@@ -176,6 +178,11 @@ def load_plugins(
         except ConfigError as error:
             errors.append(error_of(str(source), str(error)))
     return plugins, errors
+
+
+def is_builtin(source: Any) -> bool:
+    """Check whether a source names a plugin that comes with the package."""
+    return isinstance(source, str) and source.strip().startswith(_PREFIX)
 
 
 def builtin_names() -> tuple[str, ...]:

@@ -144,6 +144,11 @@ class InstalledSource:
         """Release what the source holds."""
         self._source.close_plugins()
 
+    def log_problems(self) -> None:
+        """Log each problem once, if the source does."""
+        if isinstance(self._source, LogsProblems):
+            self._source.log_problems()
+
     def _run(self, when: str, work: Callable[[], Any]) -> Any:
         try:
             return work()

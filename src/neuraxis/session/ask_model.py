@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
 
 from neuraxis.errors import CommandError, ModelError
 from neuraxis.events import (
@@ -58,7 +60,8 @@ async def ask_model(
         ModelError: the model cannot be asked.
     """
     _check_cost(parts.budget, runtime.usage.usd, emit)
-    _begin(ModelStarted(turn=turn, model=parts.model.name), emit)
+    asked = ModelStarted(turn=turn, model=parts.model.name)
+    _begin(asked, emit)
     started = time.perf_counter()
     notes, report = list[str](), reported(parts.output, emit)
 
@@ -69,29 +72,21 @@ async def ask_model(
             notes.append(chunk.note)
         early.see(chunk)
 
-    completion = await _whole(parts.model, prompt, on_chunk, early, notes)
+    async def begin_anew(error: ModelError) -> None:
+        nonlocal report
+        notes.append(f"the reply broke off and was asked for again: {error}")
+        # Nothing but reading ran of the reply that broke off.
+        await early.throw_away()
+        early.begin()
+        emit(replace(asked, again=True))
+        report = reported(parts.output, emit)
+
+    completion = await _whole(parts.model, prompt, on_chunk, begin_anew)
     early.stop()
-    usage, calls = completion.usage, completion.tool_calls
     usd = await reply_cost(completion, parts)
     runtime.usage.usd += usd or 0.0
-    emit(
-        ModelFinished(
-            text=completion.text,
-            finish_reason=completion.finish_reason,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cached_tokens=usage.cached_tokens,
-            seconds=time.perf_counter() - started,
-            tool_calls=tuple([_native(call) for call in calls]) if calls else (),
-            notes=tuple(notes),
-            carried=completion.carried,
-            cache_write_tokens=usage.cache_write_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-            annotations=completion.annotations,
-            model=completion.model,
-            usd=usd,
-        )
-    )
+    seconds = time.perf_counter() - started
+    emit(_finished(completion, seconds, tuple(notes), usd))
     if completion.finish_reason == "declined":
         raise Stop("declined", "", completion.text)
     if completion.finish_reason == "content_filter":
@@ -100,6 +95,28 @@ async def ask_model(
         said = "\n\n".join(cut_words(parts.dialect, completion))
         raise Stop("failed", f"the content filter of the server {what}{because}", said)
     return completion
+
+
+def _finished(
+    completion: Completion, seconds: float, notes: tuple[str, ...], usd: float | None
+) -> ModelFinished:
+    usage, calls = completion.usage, completion.tool_calls
+    return ModelFinished(
+        text=completion.text,
+        finish_reason=completion.finish_reason,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        seconds=seconds,
+        tool_calls=tuple([_native(call) for call in calls]) if calls else (),
+        notes=notes,
+        carried=completion.carried,
+        cache_write_tokens=usage.cache_write_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        annotations=completion.annotations,
+        model=completion.model,
+        usd=usd,
+    )
 
 
 def _begin(started: ModelStarted, emit: Callable[[Event], None]) -> None:
@@ -119,8 +136,7 @@ async def _whole(
     model: Model,
     prompt: Prompt,
     on_chunk: Callable[[Chunk], None],
-    early: EarlyStarts,
-    notes: list[str],
+    begin_anew: Callable[[ModelError], Awaitable[None]],
 ) -> Completion:
     """Return a whole reply; ask again after a server's failure."""
     for _ in range(BROKEN_OFF):
@@ -129,10 +145,7 @@ async def _whole(
         except ModelError as error:
             if not error.again:
                 raise
-            # Nothing but reading ran of the reply that broke off.
-            notes.append(f"the reply broke off and was asked for again: {error}")
-            await early.throw_away()
-            early.begin()
+            await begin_anew(error)
     return await complete(model, prompt, on_chunk)
 
 

@@ -26,7 +26,8 @@ from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.provenance.replay import replay
-from neuraxis.policy.rules import Policy, check_targets
+from neuraxis.policy.rules import Policy
+from neuraxis.policy.targets import check_targets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build, html
@@ -120,8 +121,8 @@ class Session(Generic[Out]):
         self.workspace = build.build_workspace(workspace, over, self.settings)
         lock, strict = over.policy.lock, options.strict
         self.registry = registry_of(plugins, self.workspace, lock, strict=strict)
-        if policy is not None and policy.rules:
-            check_targets(policy.rules, self.registry.targets)
+        if policy is not None:
+            check_targets(policy, self.registry.targets)
         self._shortlist = shortlist_of(self.registry, options)
         self.model = build.build_model(model, self.settings, budget)
         self.dialect = build.build_dialect(dialect, options, self.registry)

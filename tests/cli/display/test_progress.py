@@ -109,6 +109,21 @@ def test_an_error_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == "Once upon\n"
 
 
+def test_a_reply_that_comes_anew_is_shown_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The blocks that were shown before it broke off are not shown again."""
+    live = Live(aloud=True)
+    live(ModelStarted(turn=1, model="m"))
+    live(ModelChunk(text="Once upon.\n\nA time"))
+    live(ModelStarted(turn=1, model="m", again=True))
+    live(ModelChunk(text="Once upon.\n\nA"))
+    live(ModelChunk(text=" time it was."))
+    live(SessionFinished(outcome="failed", text="", error="broke off", seconds=1))
+    live.close()
+    assert capsys.readouterr().out == "Once upon.\n\nA time it was.\n"
+
+
 def test_a_spinner_runs_and_is_gone(tmp_path: Path) -> None:
     """A plan's steps stay on the screen as lines; the block's text does not."""
     (tmp_path / "m.yaml").write_text(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Session, command
+from neuraxis.call_errors import asset_list
 from neuraxis.errors import ConfigError
 from neuraxis.events import ModelFinished
 from neuraxis.journal.memory import MemoryJournal
@@ -308,3 +309,12 @@ def test_the_only_attachment_needs_no_id(tmp_path: Path, request_: str) -> None:
     (call,) = answer.calls
     assert call.call.arguments == {"asset": "asset://a1/content"}
     assert call.status == "done"
+
+
+def test_a_request_may_quote_a_list_of_assets(tmp_path: Path) -> None:
+    """Its lines are the user's words: they need not be JSON."""
+    quoted = asset_list(()).partition("\n")[0]
+    for row in ("{not JSON", '{"content": 1}', '{"asset_id": 1, "content": 1}'):
+        with session(tmp_path, [population]) as talk:
+            answer = talk.run_sync(f"What is in the attached file? {quoted}\n{row}\n")
+        assert answer.outcome in ("declined", "answered")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Literal
 
 import pytest
@@ -10,6 +11,7 @@ from neuraxis import Session, command
 from neuraxis.models.offline.catalogue import Catalogue, build
 from neuraxis.models.offline.planner import LONGEST, plan
 from neuraxis.models.offline.tokens import tokenise
+from neuraxis.specs import CommandSpec, PluginSpec
 
 Unit = Literal["km", "miles", "feet"]
 
@@ -163,6 +165,16 @@ def test_what_has_a_part_without_a_place_is_not(
 ) -> None:
     """A condition, a number, a thing that no parameter takes: nothing of it is done."""
     assert planned(request_, known) == []
+
+
+def test_h1_a_long_example_of_a_schema_takes_no_time() -> None:
+    """A server writes it, and it is worse than linear to read."""
+    node = {"type": "string", "examples": ["~" + ".-" * 9000]}
+    schema = {"type": "object", "properties": {"q": node}}
+    look = CommandSpec(name="look", parameters=schema)
+    started = time.process_time()
+    build((PluginSpec(name="p", commands=(look,)),), {"look": ("p", "look")})
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ import mcp_types as types
 
 from neuraxis.assets.describe import describe
 from neuraxis.assets.json_view import to_json_value
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.messages import Result
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.specs import Json
 
 SCHEME = "neuraxis://asset/"

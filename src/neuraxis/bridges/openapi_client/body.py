@@ -10,12 +10,12 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.openapi_client.files import FilePart, file_part
 from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_flag, as_text
 from neuraxis.bridges.openapi_client.parameters import Parameter, pairs, plain
 from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.errors import CommandError
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import Json
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_flag, as_text
 from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.errors import CommandError
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.sandbox.http.client import OWN_HEADERS
 from neuraxis.specs import Json
 

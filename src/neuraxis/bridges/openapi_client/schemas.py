@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.openapi_client.load import Document
 from neuraxis.bridges.openapi_client.nodes import (
     CannotImport,
@@ -23,6 +22,7 @@ from neuraxis.bridges.openapi_client.nodes import (
     as_flag,
     as_text,
 )
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 

@@ -75,6 +75,10 @@ class Live:
     def __call__(self, event: Event) -> None:
         """Show one event."""
         match event:
+            case ModelStarted() if event.again:
+                self._words(event)
+                self._written = 0
+                self._spin(f"{event.model} is thinking")
             case ModelStarted():
                 self._end_prose()
                 self._written = 0
@@ -119,6 +123,8 @@ class Live:
         if not self._aloud or not self._words.said:
             return False
         self._prose = inert(self._words.said)
+        if not self._prose.startswith(self.said):
+            self.said = ""  # the reply broke off and came anew, in other words
         end = len(self.said) + complete_blocks(self._prose[len(self.said) :])
         if end > len(self.said):
             self._show_prose(end)

@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Literal, cast
+from typing import cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, receiver_id_not_allowed
+from neuraxis.dialects.envelope.prompt import Generation
 from neuraxis.dialects.families.cut import cut, is_framed
 from neuraxis.dialects.intents.calls import (
     IsTool,
+    holds,
+    is_message,
     like_intents,
     no_tools,
     passed_calls,
@@ -25,7 +28,6 @@ from neuraxis.dialects.intents.calls import (
 from neuraxis.dialects.segments import (
     ONLY_FIRST,
     adjacent,
-    is_message,
     open_thought,
     said_around,
     thoughts,
@@ -42,8 +44,6 @@ from neuraxis.messages import Call, CallError, Path, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
 from neuraxis.parsing.json_scan import Piece, Value, loads
 from neuraxis.specs import Json
-
-Generation = Literal["v1", "v2"]
 
 _SAYS_CALL = re.compile(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
 _TOOL = re.compile(r"[\"'](?:tool|name)[\"']\s*+:\s*+[\"']([\w.-]{1,200})[\"']")
@@ -193,7 +193,7 @@ def _other_form(text: str, sent: Sent, is_tool: IsTool) -> CallError | None:
                     piece.value
                     and (
                         like_intents(piece.value, is_tool)
-                        or is_message(piece.value.value)
+                        or holds(piece.value.value, is_message)
                     )
                 )
             )
@@ -210,12 +210,7 @@ def _other_form(text: str, sent: Sent, is_tool: IsTool) -> CallError | None:
 
 
 def _like_messages(value: Value) -> bool:
-    whole: Json = value.value
-    if passed_calls(whole, _like_message):
-        return True
-    if isinstance(whole, list):
-        return any(_like_message(item) for item in cast("list[Json]", whole))
-    return _like_message(whole)
+    return holds(value.value, _like_message)
 
 
 def _like_message(item: Json) -> bool:

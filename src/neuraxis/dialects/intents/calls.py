@@ -119,6 +119,23 @@ def passed_calls(value: Json, like_call: Callable[[Json], bool]) -> list[Json] |
     return calls if sure else None
 
 
+def holds(value: Json, like_call: Callable[[Json], bool]) -> bool:
+    """Return whether a value is, or holds, a call."""
+    inside = passed_calls(value, like_call)
+    whole = value if inside is None else inside
+    items = cast("list[Json]", whole) if isinstance(whole, list) else [whole]
+    return any(map(like_call, items))
+
+
+def is_message(item: Json) -> bool:
+    """Return whether an object is a message of the protocols."""
+    if not isinstance(item, dict):
+        return False
+    said = cast("dict[str, Json]", item)
+    whole = isinstance(said.get("receiver"), dict) and "content" in said
+    return whole or (isinstance(said.get("command"), str) and "param" in said)
+
+
 def _like_intent(
     item: Json, is_tool: IsTool, names: ParameterNames = no_parameters
 ) -> bool:

@@ -21,6 +21,8 @@ from neuraxis.dialects.intents.calls import (
     Reading,
     by_tool,
     flat_intent,
+    holds,
+    is_message,
     like_intents,
     no_parameters,
     no_tools,
@@ -30,7 +32,6 @@ from neuraxis.dialects.intents.calls import (
 from neuraxis.dialects.segments import (
     ONLY_FIRST,
     adjacent,
-    is_message,
     open_thought,
     said_around,
     thoughts,
@@ -298,7 +299,7 @@ def _lost_bracket(text: str, sent: Sent, is_tool: IsTool) -> Fault | None:
         if (
             piece.value
             and piece.start not in sent.shown
-            and is_message(piece.value.value)
+            and holds(piece.value.value, is_message)
         ):
             form = "expected a call of a tool, got a message of another format"
             return broken(text, piece.start, form).fault

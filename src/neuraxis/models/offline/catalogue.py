@@ -24,7 +24,9 @@ from neuraxis.models.offline.tokens import (
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 Node = Mapping[str, Json]
-_FILE_NAME = re.compile(r"[\w-]++\.[a-z]\w*+")
+_FILE_NAME = re.compile(r"(?<![\w-])[\w-]++\.[a-z]\w*+")
+_LONGEST_VALUE = 300
+"""Characters of a schema's example that are read: servers write them, too."""
 _FORMATS = {"uri": "url", "link": "url", "date-time": "date"}
 Arguments = Mapping[str, Json]
 Lesson = tuple[tuple[Token, ...], Arguments]
@@ -264,7 +266,7 @@ def kind_of(name: str, schema: Node, values: Sequence[Json]) -> str:
     if types != "string":
         return str(types)
     written = str(schema.get("format") or "")
-    texts = [str(value) for value in values]
+    texts = [str(value)[:_LONGEST_VALUE] for value in values]
     if "x-names-file" in schema or written == "path":
         folder = texts and not any("." in text.rsplit("/", 1)[-1] for text in texts)
         return "folder" if folder else "path"

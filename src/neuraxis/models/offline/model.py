@@ -12,6 +12,7 @@ from neuraxis.models.offline import say
 from neuraxis.models.offline.catalogue import Catalogue, build
 from neuraxis.models.offline.planner import plan
 from neuraxis.models.offline.references import Step
+from neuraxis.parsing.json_scan import Value, loads
 from neuraxis.specs import PluginSpec
 
 _ASKED = re.compile(r"(?:^|\n)q: (.*?)\n\s*a:\s*$", re.DOTALL)
@@ -59,7 +60,7 @@ class OfflinePlanner:
             )
         asked, attached = _spoken(text.strip()), _attached(listed)
         if len(attached) == 1:
-            asked = _ATTACHED.sub(attached[0], asked)
+            asked = _ATTACHED.sub(lambda _: attached[0], asked)
         found = plan(asked, known, _turns(before, known))
         if not found.steps:
             return say.declined(found, known), "declined"
@@ -80,9 +81,10 @@ def _spoken(text: str) -> str:
 
 def _attached(listed: str) -> list[str]:
     """Return the ids of attached objects, from the list of assets."""
-    rows = [json.loads(row) for row in listed.splitlines() if row.startswith("{")]
-    told = [row for row in rows if "content" in row]  # others are short or a count
-    return [row["asset_id"] for row in told if "content/command" not in row]
+    read = [loads(row) for row in listed.splitlines() if row.startswith("{")]
+    rows = [one.value for one in read if isinstance(one, Value)]  # or a user's words
+    told = [row for row in rows if row.keys() >= {"asset_id", "content"}]  # in full
+    return [str(row["asset_id"]) for row in told if "content/command" not in row]
 
 
 def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from neuraxis.formatting import counted
 from neuraxis.messages import Result
 from neuraxis.models.offline.catalogue import Arguments, Catalogue, Tool
 from neuraxis.models.offline.planner import SHOWN, Planned
@@ -124,4 +125,6 @@ def _text(value: Any) -> str:
     else:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     cut = len(text) - LONGEST
-    return text if cut <= 0 else f"{text[:LONGEST]}\n… ({cut} more characters)"
+    return (
+        text if cut <= 0 else f"{text[:LONGEST]}\n… ({counted(cut, 'more character')})"
+    )

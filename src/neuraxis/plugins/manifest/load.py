@@ -129,14 +129,16 @@ def parse_manifest(
     return spec, _sorted(notes)
 
 
-def line_of_command(spec: PluginSpec, command: str) -> int:
-    """Return the line of a command in its manifest, else 0."""
+def lines_of_commands(spec: PluginSpec) -> dict[str, int]:
+    """Return the line of each command in a manifest."""
     file = Path(spec.source)
     if file.suffix not in (".yaml", ".yml") or not file.is_file():
-        return 0
+        return {}
     tree = read_yaml(file.read_text(encoding="utf-8-sig"), spec.source)
-    names = [str(item.get("command_name")).strip() for item in spec.raw["commands"]]
-    return tree.line(("commands", names.index(command)))
+    return {
+        str(item.get("command_name")).strip(): tree.line(("commands", index))
+        for index, item in enumerate(spec.raw["commands"])
+    }
 
 
 def _sorted(notes: Notes) -> tuple[ManifestProblem, ...]:
