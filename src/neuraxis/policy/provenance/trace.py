@@ -59,9 +59,9 @@ def references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]
 
 
 def repeats(origins: Origins, step: Step) -> Label:
-    """Return the label of a loop's list, if its calls take nothing of the items.
+    """Return the label of a list that only decides how often.
 
-    Then the list decides only how often the same call is made.
+    Of a loop whose calls take nothing of the items.
     """
     if step.item is None:
         return OWN
