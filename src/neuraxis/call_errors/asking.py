@@ -78,7 +78,7 @@ def asks_guarded(path: Path, traced: str) -> str:
 
 
 def asks_repeated(label: str) -> str:
-    """Why a loop that passes nothing of its items is asked about (rule Deeds)."""
+    """Why a loop is asked about that passes no item (rule Deeds)."""
     return f"how often it happens is decided by a list from {label}"
 
 

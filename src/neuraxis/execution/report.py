@@ -54,7 +54,7 @@ def report_started(
 def report_stored(
     asset_id: str, kept: Kept, emit: Callable[[Event], None], *, own: bool = False
 ) -> None:
-    """Report that an answer became an asset, if it did, or an object was attached."""
+    """Report a stored answer or attachment."""
     if kept.stored:
         emit(
             AssetStored(

@@ -96,14 +96,14 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
-    """Whether the request names a file, or the folder that it is in."""
+    """Whether the request names a file or its folder."""
     folder = os.path.dirname(path)
     in_named = folder != "" and _are_said(folder, _spoken(request))
     return in_named or is_named(path, request)
 
 
 def _are_said(folder: str, said: Iterable[str]) -> bool:
-    """Whether the words of all folders of a path were said (`letters` by "letter")."""
+    """Whether all folders of a path were named (`letters` by "letter")."""
     folders = {word.removesuffix("s") for word in words_of(folder)}
     return folders.issubset(word.removesuffix("s") for word in said)
 
@@ -125,7 +125,7 @@ def is_document(path: str, request: Iterable[str]) -> bool:
 def is_new_document(
     path: str, request: Iterable[str], workspace: File, kept: Collection[str] = ()
 ) -> bool:
-    """Whether a document may have this name; `kept`: of files that are copied."""
+    """Whether a document may have this name; `kept`: of files copied."""
     folder, name = os.path.split(normal(path))
     is_said = any(token == name for text in request for token in tokens(text))
     return is_document(path, request) and (
@@ -235,7 +235,7 @@ def _code(workspace: File) -> Iterator[File]:
 
 
 def _names(code: bytes, stem: str) -> bool:
-    """Whether code may name a script, also where letter case does not count."""
+    """Whether code may name a script, in any letter case."""
     return stem.lower().encode() in code.lower() or b"*.py" in code
 
 
