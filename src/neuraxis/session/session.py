@@ -340,7 +340,7 @@ class Session(Generic[Out]):
         turn.begin(self.id, watch)
         try:
             own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
-            given = (*own, self._shortlist, parts.deps)
+            given = (*own, self._shortlist)
             planned = await needed.check(*given) if is_resumed else ()
             await self._prompts.begin(parts)
             self._announce(self._sink.emit)
@@ -424,7 +424,7 @@ class Session(Generic[Out]):
             deps: see `run`.
         """
         check_calls(calls, watch, on_error)
-        parts = limited(self._parts, self._outer, deps, self._deps)
+        parts = limited(self._parts, self._outer, deps, self._deps, calls)
         parts = replace(parts, on_error=on_error or parts.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         self._announce(emit)
