@@ -275,8 +275,11 @@ def preview(
 
 
 def counted(number: int, what: str) -> str:
-    """Return `1 step`, `1,200 steps`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    """Return `1 step`, `1,200 steps`, `2 replies`."""
+    if number != 1:
+        ends_in_y = what.endswith("y") and what[-2:-1] not in "aeiou"
+        what = f"{what[:-1]}ies" if ends_in_y else f"{what}s"
+    return f"{number:,} {what}"
 
 
 def why_unusable(error: OSError | UnicodeDecodeError) -> str:

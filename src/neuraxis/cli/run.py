@@ -196,7 +196,9 @@ def ask(
     elif plan is not None and plan.asked:
         left = [one for one in plan.steps if one not in plan.ended]
         calls = ", ".join(f"{one} {plan.steps[one]['tool']}" for one in left)
-        echo(f"not run, since you ask for something else: {one_line(calls)}", err=True)
+        echo(
+            f"not run, since you asked for something else: {one_line(calls)}", err=True
+        )
     try:
         answer, code = _drive(session, request, live)
     finally:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 CODE_NAMES = ("plugin.py", "__init__.py")
 GROUP = "neuraxis.plugins"
+_PREFIX = "neuraxis:"
 _BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
 
 
@@ -72,8 +73,8 @@ def load_plugin(
     if not isinstance(source, str):
         return plugin_from(source)
     name = source.strip()
-    if name.startswith("neuraxis:"):
-        return _builtin(name.removeprefix("neuraxis:"), allowed_dirs)
+    if is_builtin(name):
+        return _builtin(name.removeprefix(_PREFIX), allowed_dirs)
     path = _place(name)
     if path is not None:
         return _from_path(path, allowed_dirs, strict)
@@ -177,6 +178,11 @@ def load_plugins(
         except ConfigError as error:
             errors.append(error_of(str(source), str(error)))
     return plugins, errors
+
+
+def is_builtin(source: Any) -> bool:
+    """Check whether a source names a plugin that comes with the package."""
+    return isinstance(source, str) and source.strip().startswith(_PREFIX)
 
 
 def builtin_names() -> tuple[str, ...]:

@@ -187,7 +187,8 @@ _LIMIT_TEXT = {
 def _expected(error: ValidationError, keyword: str, node: Node) -> str:
     kind: Any = error.kind
     if keyword in _LIMIT_TEXT:
-        return _LIMIT_TEXT[keyword].format(kind.limit)
+        told = _LIMIT_TEXT[keyword].format(kind.limit)
+        return told.removesuffix("s") if kind.limit == 1 else told
     match keyword:
         case "not" if "x-type" in node:
             return _opaque(node)

@@ -56,7 +56,7 @@ async def approve(asked: ApprovalAsked) -> bool | str:
     try:
         answers = await client.ask(**{KEY: _question(asked)})
     except (MCPError, ValueError) as error:
-        raise NobodyToAsk(f"the MCP client did not ask its user: {error}") from error
+        raise NobodyToAsk(f"the MCP client gave no valid answer: {error}") from error
     return _said(as_map(answers[KEY]), asked)
 
 

@@ -20,6 +20,7 @@ from neuraxis.bridges.openapi_client.pages import paging
 from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.bridges.openapi_client.security import Auth, check_auth, schemes_of
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
+from neuraxis.formatting import listed
 from neuraxis.parsing.json_shapes import as_map
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
@@ -250,7 +251,7 @@ def _plugin(
     if not servers:
         notes.add("the document names no server: calls need openapi(..., server=URL)")
     if hooks := as_map(document.root.get("webhooks")):
-        notes.add(f"{len(hooks)} webhooks are no commands")
+        notes.add(f"webhooks are no commands: {listed([*hooks], 5)}")
     spec = PluginSpec(
         name=name or plugin_name(own, Path(urlsplit(document.place).path).stem),
         title=title or own,

@@ -11,7 +11,7 @@ from neuraxis.builtin import workspace
 from neuraxis.builtin.files import editing
 from neuraxis.call_errors import file_was_made
 from neuraxis.errors import CommandError
-from neuraxis.formatting import type_name
+from neuraxis.formatting import counted, type_name
 from neuraxis.parsing.encodings import text_of
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.files import workspace as files
@@ -200,7 +200,7 @@ def read_file(
     first = (start or 1) - 1
     if first and first >= total:
         raise CommandError(
-            f"{file_path!r} has {total} lines; there is no line {start}."
+            f"{file_path!r} has {counted(total, 'line')}; there is no line {start}."
         )
     begin = _after(text, 0, first)
     end = len(text) if lines is None else _after(text, begin, lines)

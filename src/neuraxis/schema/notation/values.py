@@ -163,7 +163,8 @@ def with_limits(
             given = schema.get("type")
             limited = _LIMITED.get(name, (given,))
             if isinstance(given, str) and given not in limited:
-                message = f"{key} is not used: it limits a {limited[0]}, got a {given}"
+                message = f"{key} is not used: it limits the type {limited[0]}, "
+                message += f"got {given}"
                 reading.warn((*path, key), message)
     for least, most in _BOUNDS:
         low, high = limits.get(least), limits.get(most)
