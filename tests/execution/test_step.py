@@ -319,6 +319,6 @@ def test_a_bug_in_a_loop_is_logged_once(caplog: pytest.LogCaptureFixture) -> Non
         """Break."""
         return {}[number]
 
-    each = {"tool": "breaks", "for_each": [1, 2, 3], "number": "{{ item }}"}
+    each = {"tool": "breaks", "$for_each": [1, 2, 3], "number": "{{ item }}"}
     _answer([breaks], _block(each))
     assert len(caplog.records) == 1
