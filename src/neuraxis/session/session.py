@@ -119,8 +119,8 @@ class Session(Generic[Out]):
         check_settings(self.settings)
         limit_threads(self.settings.get("commands.threads"))
         self.workspace = build.build_workspace(workspace, over, self.settings)
-        lock, strict = over.policy.lock, options.strict
-        self.registry = registry_of(plugins, self.workspace, lock, strict=strict)
+        own = (over.policy.lock, over.secrets, options.strict)
+        self.registry = registry_of(plugins, self.workspace, *own)
         if policy is not None:
             check_targets(policy, self.registry.targets)
         self._shortlist = shortlist_of(self.registry, options)
