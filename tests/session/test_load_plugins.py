@@ -263,7 +263,7 @@ class Plugin:
             raise ValueError("no such key: " + config["token"])
 
     def ask(self, *_):
-        return self.config["token"][::-1]
+        return str(len(self.config["token"]))
 
     def close(self):
         print("closed")
@@ -292,7 +292,7 @@ def test_a_constructor_is_given_its_secret(
         Session(ScriptedModel([]), plugins=[source])
     monkeypatch.setenv("NEURAXIS_SECRET_CRM_TOKEN", "hunter2-hunter2")
     result = call(source, "ask")
-    assert result.value == "hunter2-hunter2"[::-1]
+    assert result.value == "15"
     assert "hunter2" not in str(load_plugin(source).spec)
 
 
