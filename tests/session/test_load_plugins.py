@@ -275,7 +275,8 @@ def _needs_key(folder: Path, url: str = "right") -> str:
     made.mkdir()
     (made / "plugin.py").write_text(_NEEDS_KEY, encoding="utf-8")
     text = (
-        f"name: crm\ninfo: {{title: crm}}\nconfig: {{token: 'secret://CRM_TOKEN', url: {url}}}\n"
+        "name: crm\ninfo: {title: crm}\nconfig:\n"
+        f"  token: secret://CRM_TOKEN\n  url: {url}\n"
         "commands:\n  - command_name: ask\n    effects: read\n"
         "    parameter: {type: object}\n    response: {type: string}\n"
     )
