@@ -263,7 +263,7 @@ class Plugin:
             raise ValueError("no such key: " + config["token"])
 
     def ask(self, *_):
-        return self.config["token"][::-1]
+        return str(len(self.config["token"]))
 
     def close(self):
         print("closed")
@@ -275,7 +275,8 @@ def _needs_key(folder: Path, url: str = "right") -> str:
     made.mkdir()
     (made / "plugin.py").write_text(_NEEDS_KEY, encoding="utf-8")
     text = (
-        f"name: crm\ninfo: {{title: crm}}\nconfig: {{token: 'secret://CRM_TOKEN', url: {url}}}\n"
+        "name: crm\ninfo: {title: crm}\nconfig:\n"
+        f"  token: secret://CRM_TOKEN\n  url: {url}\n"
         "commands:\n  - command_name: ask\n    effects: read\n"
         "    parameter: {type: object}\n    response: {type: string}\n"
     )
@@ -292,7 +293,7 @@ def test_a_constructor_is_given_its_secret(
         Session(ScriptedModel([]), plugins=[source])
     monkeypatch.setenv("NEURAXIS_SECRET_CRM_TOKEN", "hunter2-hunter2")
     result = call(source, "ask")
-    assert result.value == "hunter2-hunter2"[::-1]
+    assert result.value == "15"
     assert "hunter2" not in str(load_plugin(source).spec)
 
 

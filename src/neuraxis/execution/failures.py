@@ -85,7 +85,7 @@ def failure_of(
 
 
 def _log(raised: BaseException, step: Step, runtime: Runtime) -> None:
-    """Log the bug that an unexpected exception is, once for all its tries and items."""
+    """Log an unexpected exception once for all tries and items."""
     call_id = step.part_of or step.call.id
     if call_id not in runtime.usage.crashed:
         runtime.usage.crashed.add(call_id)

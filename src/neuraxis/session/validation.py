@@ -368,7 +368,7 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
 def check_deps(
     given: Any, wanted: type[Any] | None, commands: Iterable[Command | None]
 ) -> None:
-    """Check that a run's `deps` are what the session says, and its commands take.
+    """Check that a run's `deps` fit the session and its commands.
 
     Raises:
         ConfigError: it is something else, or nothing.
