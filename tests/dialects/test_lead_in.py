@@ -81,6 +81,10 @@ def test_a_call_of_now_is_made(name: str, text: str) -> None:
         # in the past
         "I wrote:",
         "On Monday I wrote:",
+        "You do it like so:",
+        "In Python, you can call it with:",
+        "Use this code:",
+        "Copy the following into your prompt:",
         "First I closed the ticket:",
         "The ticket was closed by this message, which you sent yesterday:",
         "My previous reply contained this call, and it failed in the end:",
