@@ -283,3 +283,34 @@ def test_options_that_would_do_nothing_are_told(here: Path) -> None:
 def test_the_dialects_of_the_command_line_are_all_dialects() -> None:
     option = next(each for each in cli.commands["run"].params if each.name == "dialect")
     assert option.type.choices == DIALECTS
+
+
+def test_a_session_is_deleted_by_its_id(here: Path) -> None:
+    """Without a person, only with --yes; its objects go, too."""
+    assert run("one", replies=["There."]).return_value == 0
+    own = listed()[0]["session"]
+    objects = Path(own).parent / "assets"
+    asked = neuraxis("sessions", "rm", own[:8])
+    assert "write --yes" in str(asked.exception)
+    wrong = neuraxis("sessions", "rm", "--yes", f"x{own}")
+    assert f"Did you mean {own}?" in str(wrong.exception)
+    assert [row["session"] for row in listed()] == [own]
+    done = neuraxis("sessions", "rm", "--yes", own[:8])
+    assert (done.return_value, done.stdout) == (0, f"deleted: {own}\n")
+    assert listed() == []
+    assert not objects.exists()
+
+
+def test_a_person_is_asked_before_a_session_is_deleted(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any answer but yes keeps it."""
+    assert run("one", replies=["There."]).return_value == 0
+    own = listed()[0]["session"]
+    monkeypatch.setattr("neuraxis.cli.approve.is_somebody_there", lambda: True)
+    kept = neuraxis("sessions", "rm", own, input="n\n")
+    assert "was not deleted" in str(kept.exception)
+    assert "one) for good?" in kept.stderr
+    assert len(listed()) == 1
+    assert neuraxis("sessions", "rm", own, input="y\n").return_value == 0
+    assert listed() == []

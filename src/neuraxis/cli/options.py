@@ -14,7 +14,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from neuraxis.cli.display.text import echo
+from neuraxis.cli.display.text import echo, one_line
 from neuraxis.cli.standard_output import kept_for_answers
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest, why_unusable
@@ -460,7 +460,11 @@ def session_in(known: Sequence[SessionInfo], given: str) -> str:
     fitting = fitting or [own for own in ids if own.startswith(given)]
     if len(fitting) != 1:
         what = "no session begins" if not fitting else "several sessions begin"
-        raise ConfigError(f"{what} with {given!r}; `neuraxis sessions ls` lists them")
+        close = did_you_mean([one_line(own) for own in nearest(given, ids)])
+        raise ConfigError(
+            f"{what} with {given!r}; `neuraxis sessions ls` lists them."
+            f"{'' if fitting else close}".removesuffix(".")
+        )
     return fitting[0]
 
 
