@@ -40,10 +40,10 @@ class ManifestProblem(Struct, frozen=True, kw_only=True):
 
     file: str
     """The file's path."""
-    line: int
-    """Line, from 1; 0 if the file has no such place."""
     message: str
     """What was expected, and what is there."""
+    line: int = 0
+    """Line, from 1; 0 if the file has no such place."""
     severity: str = "error"
     """`error`: nothing of the file is loaded. `warning`: it is loaded."""
 
@@ -55,8 +55,7 @@ class ManifestProblem(Struct, frozen=True, kw_only=True):
 def warnings_in(file: str, texts: Iterable[str]) -> tuple[ManifestProblem, ...]:
     """Return texts as problems with which a plugin is still loaded."""
     return tuple(
-        ManifestProblem(file=file, line=0, message=text, severity="warning")
-        for text in texts
+        ManifestProblem(file=file, message=text, severity="warning") for text in texts
     )
 
 
@@ -66,6 +65,11 @@ class ManifestError(ConfigError):
     def __init__(self, problems: tuple[ManifestProblem, ...]) -> None:
         self.problems = problems
         super().__init__("\n".join(str(problem) for problem in problems))
+
+
+def error_of(file: str, message: str, line: int = 0) -> ManifestError:
+    """Return the error of a file with one problem."""
+    return ManifestError((ManifestProblem(file=file, line=line, message=message),))
 
 
 class TemplateError(ConfigError):

@@ -198,6 +198,8 @@ class AssetStored(Struct, frozen=True, kw_only=True):
     """Class of the object."""
     meta: Json = None
     bytes: int = 0
+    own: bool = False
+    """Whether a program attached it as its own, so that it is not from outside."""
 
 
 class ApprovalAsked(Struct, frozen=True, kw_only=True):

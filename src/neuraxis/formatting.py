@@ -182,7 +182,8 @@ def describe_given(value: Any) -> str:
         return f"{value!r:.80}"
     if isinstance(value, type):
         return f"the class {value.__qualname__}"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "AEIOaeio" else f"a {name}"
 
 
 TEXT = 500

@@ -116,14 +116,24 @@ def is_picture(value: Any) -> bool:
     )
 
 
-def _picture(value: Any, ref: AssetRef, save: Save) -> str:
+def png_of(picture: Any) -> bytes:
+    """Return a picture as the bytes of a PNG file.
+
+    Raises:
+        OSError, ValueError: it cannot be converted.
+    """
     sink = io.BytesIO()
-    plain = value.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I")
+    plain = picture.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I")
+    (picture if plain else picture.convert("RGB")).save(sink, "PNG")
+    return sink.getvalue()
+
+
+def _picture(value: Any, ref: AssetRef, save: Save) -> str:
     try:
-        (value if plain else value.convert("RGB")).save(sink, "PNG")
+        data = png_of(value)
     except (OSError, ValueError) as error:
         raise CannotBeShown from error
-    path = save(_name(ref, "png"), sink.getvalue())
+    path = save(_name(ref, "png"), data)
     width, height = value.size
     return f"![{ref.asset_id}, {width}x{height}]({path})"
 

@@ -17,6 +17,7 @@ from neuraxis.call_errors.asking import asks_deed as asks_deed
 from neuraxis.call_errors.asking import asks_guarded as asks_guarded
 from neuraxis.call_errors.asking import asks_out as asks_out
 from neuraxis.call_errors.asking import asks_path as asks_path
+from neuraxis.call_errors.asking import asks_repeated as asks_repeated
 from neuraxis.call_errors.asking import deed_way_out as deed_way_out
 from neuraxis.call_errors.asking import held_back as held_back
 from neuraxis.call_errors.asking import no_from as no_from

@@ -77,6 +77,11 @@ def asks_guarded(path: Path, traced: str) -> str:
     return f"the value of {place} is not the user's own: it is {traced}"
 
 
+def asks_repeated(label: str) -> str:
+    """Why a loop is asked about that passes no item (rule Deeds)."""
+    return f"how often it happens is decided by a list from {label}"
+
+
 def asks_path(path: str) -> str:
     """Why a path that the model chose is asked about (rule Deeds)."""
     whole = " by its whole path" if "/" in path else ""

@@ -8,19 +8,25 @@ from neuraxis.call_errors.asking import refused, yes_ahead
 from neuraxis.formatting import listed, quote
 
 
-def file_of_the_user(path: str, use: str, *, was_ours: bool) -> str:
+def file_of_the_user(
+    path: str, use: str, *, was_ours: bool, earlier: bool = True
+) -> str:
     """Why a change of a file needs an approval (finding N1).
 
     Args:
         path: of the file.
         use: what would be done to it.
         was_ours: the runtime wrote it, and somebody changed it since.
+        earlier: it is known what earlier sessions wrote.
     """
-    whose = (
-        "was changed since Neuraxis wrote it"
-        if was_ours
-        else "was not written by Neuraxis"
-    )
+    whose = "was not written by Neuraxis"
+    if was_ours:
+        whose = "was changed since Neuraxis wrote it"
+    elif not earlier:
+        whose = (
+            "was not written in this session (what earlier ones wrote is known "
+            "only with journal=FILE)"
+        )
     named = ", and the request does not name it" if use == "change" else ""
     done = {"move": "moved", "remove": "deleted", "change": "changed"}
     return (

@@ -21,7 +21,7 @@ from neuraxis.dialects.families.cut import (
     is_framed,
     without_frames,
 )
-from neuraxis.dialects.segments import adjacent, own_turn
+from neuraxis.dialects.segments import NEXT_QUESTION, adjacent, own_turn
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError
 from neuraxis.parsing.json_errors import Fault, broken
@@ -152,17 +152,18 @@ def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) 
     shown = _shown(text, found)
     found = own_turn(found, lambda piece: piece.start not in shown and is_call(piece))
     made = [piece for piece in found if piece.start not in shown and is_call(piece)]
-    if made and _asks(text, made, found[-1].end):
+    said_aloud = _without_thoughts(text, found)
+    if made and _asks(said_aloud, made, found[-1].end):
         shown.update(piece.start for piece in made)
         made = []
-    unclear = _asked_else(text, made, found[-1].end) if made else None
+    unclear = _asked_else(said_aloud, made, found[-1].end) if made else None
     said = [piece.start for piece in found if _is_words(text, piece)]
     for group in adjacent(text, made):
         first, last = group[0], group[-1]
         listed = bool(said) and _is_code_list(text, group)
         if listed and said[-1] > last.start:
             shown.update(piece.start for piece in group)
-        elif (listed and said[0] < first.start) or _is_open(text, first.start):
+        elif (listed and said[0] < first.start) or _is_open(said_aloud, first.start):
             unclear = unclear or malformed_reply(
                 "the words around it leave open whether this call is made or only "
                 f"shown: {quote(text[first.start : first.start + 60])}; to make it, "
@@ -174,6 +175,16 @@ def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) 
         shown=frozenset(shown),
         unclear=unclear,
     )
+
+
+def _without_thoughts(text: str, found: Sequence[Piece]) -> str:
+    """Return the text with line ends in the place of each thought."""
+    parts, at = list[str](), 0
+    for piece in found:
+        if piece.kind == "thought":
+            parts += text[at : piece.start], "\n" * (piece.end - piece.start)
+            at = piece.end
+    return "".join([*parts, text[at:]]) if at else text
 
 
 def nameless_call(text: str, sent: Sent) -> Fault | None:
@@ -362,8 +373,9 @@ def _asked_else(text: str, calls: Sequence[Piece], end: int) -> CallError | None
 
 
 def _behind(text: str, calls: Sequence[Piece], end: int) -> str:
-    """Return the words behind the last call."""
-    return behind_frames(text[calls[-1].end : min(end, calls[-1].end + 400)])
+    """Return the words behind the last call, without an imagined question."""
+    words = behind_frames(text[calls[-1].end : min(end, calls[-1].end + 400)])
+    return NEXT_QUESTION.split(words, maxsplit=1)[0]
 
 
 def _wishes(words: str) -> Iterator[str]:

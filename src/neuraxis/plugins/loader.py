@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec.structs import replace
 
-from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, error_of
 from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.command import plugin_from
@@ -33,7 +33,6 @@ from neuraxis.plugins.functions.instances import close_of, make_instance
 from neuraxis.plugins.functions.places import spot_of
 from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
 from neuraxis.plugins.source_files import (
-    error_of,
     import_file,
     line_of,
     making_raised,
@@ -371,20 +370,17 @@ def _dispatched(
 ) -> Command:
     """Return a command of an object with `command(command_name, param)`."""
     caller = caller_of(general)
+
+    def run(**param: Any) -> Any:
+        return general(item.name, param)
+
     takes_value = item.parameters.get("type") != "object"
     return Command(
         plugin=spec,
         spec=item,
-        run=partial(general, item.name) if takes_value else _collecting(general, item),
+        run=partial(general, item.name) if takes_value else run,
         is_async=caller.is_async,
     )
-
-
-def _collecting(general: Callable[..., Any], item: CommandSpec) -> Callable[..., Any]:
-    def run(**param: Any) -> Any:
-        return general(item.name, param)
-
-    return run
 
 
 def _named(

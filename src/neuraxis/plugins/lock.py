@@ -209,7 +209,7 @@ def _problem(spec: PluginSpec, line: str, file: Path) -> ManifestProblem:
         # Named by its path: the name alone may not be a configured plugin.
         f"{shlex.quote(spec.source or spec.name)} --accept {shlex.quote(spec.name)}"
     )
-    return ManifestProblem(file=spec.source or spec.name, line=0, message=message)
+    return ManifestProblem(file=spec.source or spec.name, message=message)
 
 
 def accept(

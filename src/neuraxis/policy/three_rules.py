@@ -195,6 +195,8 @@ def deeds(
             reason = call_errors.asks_guarded(item.path, describe_traced(item))
             if marks.file_use(item.path) and item.how == "literal":
                 reason = call_errors.asks_path(str(item.value))
+            if item.how == "loop":
+                reason = call_errors.asks_repeated(describe(item.label))
             decision = _deed(target, arguments, facts, reason)
             if marks.trusted_only or (origins.read and not free):
                 return decision  # a declaration alone would not help

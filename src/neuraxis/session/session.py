@@ -366,7 +366,7 @@ class Session(Generic[Out]):
             self._sink.forget()
             turn.end()
 
-    def attach(self, value: Any, description: str = "") -> str:
+    def attach(self, value: Any, description: str = "", *, outside: bool = True) -> str:
         """Store an object and return its id for references (rule B61).
 
         Args:
@@ -374,6 +374,7 @@ class Session(Generic[Out]):
                 of at most 200 MB: a picture, a table (CSV, TSV, Parquet) or a text is
                 stored as such, any other file as its bytes.
             description: shown to the model; default: the file's name.
+            outside: whether others may have written it; False: effects stay free.
 
         Raises:
             ConfigError: the file's content does not match its suffix.
@@ -385,8 +386,8 @@ class Session(Generic[Out]):
         if media_type(value):
             self._shows.append(asset_id)
         kept = self.assets.attach(asset_id, value, description)
-        self.origins.attached(asset_id)
-        report_stored(asset_id, kept, self._sink.emit)
+        self.origins.attached(asset_id, own=not outside)
+        report_stored(asset_id, kept, self._sink.emit, own=not outside)
         return asset_id
 
     async def call(

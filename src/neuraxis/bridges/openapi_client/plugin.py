@@ -7,14 +7,13 @@ import shlex
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from neuraxis.bridges.imported_schema import hiding_name
 from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
 from neuraxis.bridges.openapi_client.load import Document, is_url, load
 from neuraxis.bridges.openapi_client.names import command_name, plugin_name
-from neuraxis.bridges.openapi_client.nodes import Node, Notes, as_text
+from neuraxis.bridges.openapi_client.nodes import Node, Notes, as_text, shortened
 from neuraxis.bridges.openapi_client.operations import Operation, effects_of, operations
 from neuraxis.bridges.openapi_client.pages import paging
 from neuraxis.bridges.openapi_client.schemas import Schemas
@@ -60,11 +59,13 @@ def openapi(
     """
     check_auth(auth)
     # what a person named is allowed, also on a network of their own
-    named = [urlsplit(str(item)).netloc for item in (source, server) if _is_web(item)]
-    allowed = (*allow_hosts, *(host for host in named if host))
+    texts = [item for item in (source, server) if isinstance(item, str)]
+    named = [urlsplit(item).netloc for item in texts if is_url(item)]
+    allowed = (*allow_hosts, *filter(None, named))
     document, manifest = load(source, allow_hosts=allowed)
     notes = Notes(file=document.place)
-    schemas = Schemas(document=document, notes=notes, modern=_is_modern(document.root))
+    modern = str(document.root.get("openapi") or "").startswith("3.1")
+    schemas = Schemas(document=document, notes=notes, modern=modern)
     schemes = schemes_of(document)
     if isinstance(auth, Mapping) and (wrong := set(auth) - set(schemes)):
         raise ConfigError(
@@ -123,14 +124,6 @@ def from_name(text: str) -> ReadSource:
             name=given.get("name"),
         )
     )
-
-
-def _is_web(value: Any) -> bool:
-    return isinstance(value, str) and is_url(value)
-
-
-def _is_modern(root: Node) -> bool:
-    return str(root.get("openapi") or "").startswith("3.1")
 
 
 def _command(
@@ -198,8 +191,7 @@ def _description(operation: Operation) -> str:
         said = f"{first.rstrip('.')}. {said}" if said else first
     if not said:
         said = f"{operation.method.upper()} {operation.path}"
-    if len(said) > _DESCRIPTION:
-        said = said[: _DESCRIPTION - 1].rstrip() + "…"
+    said = shortened(said, _DESCRIPTION)
     if node.get("deprecated") is True:
         said += " (deprecated)"
     if pages := paging(operation.parameters):
@@ -214,7 +206,7 @@ def _check_any(
         return
     problems = notes.problems()
     message = f"no operation can be used as a command ({', '.join(include)})"
-    first = ManifestProblem(file=notes.file, line=0, message=message)
+    first = ManifestProblem(file=notes.file, message=message)
     raise ManifestError((first, *problems))
 
 

@@ -293,7 +293,7 @@ def _compiled(text: str) -> typing.ForwardRef:
 
 _BUILTIN = vars(builtins)
 _looking_up = threading.RLock()
-"""Return a copy of a forward reference, because resolving caches in it."""
+"""Held while hints are resolved: a shared forward reference caches its result."""
 
 
 def _ended(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import yaml
 
-from neuraxis.plugins.manifest.write import to_yaml
+from neuraxis.plugins.manifest.write import mapping_of, to_yaml
 from neuraxis.specs import Json, PluginSpec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -56,20 +56,12 @@ def _command(command: Mapping[str, Json]) -> dict[str, Json]:
     made: dict[str, Json] = {}
     for key, value in command.items():
         if key == "parameters":
-            made["parameter"] = {"type": _fields(value)}
+            made["parameter"] = {"type": mapping_of(value)}
         elif key == "response" and isinstance(value, list):
-            made[key] = {"type": _fields(cast("list[Json]", value))}
+            made[key] = {"type": mapping_of(cast("list[Json]", value))}
         else:
             made[key] = value
     return made
-
-
-def _fields(nodes: Json) -> dict[str, Json]:
-    listed = cast("list[dict[str, Json]]", nodes or [])
-    return {
-        str(node["name"]): {key: part for key, part in node.items() if key != "name"}
-        for node in listed
-    }
 
 
 def to_json_schema(spec: PluginSpec) -> dict[str, Json]:

@@ -96,8 +96,8 @@ class FileHistory:
             is_named(path, words) or is_called(path, words, self.workspace)
         ):
             return ""
-        was_ours = bool(self._known().get(path))
-        return call_errors.file_of_the_user(path, use, was_ours=was_ours)
+        ours, earlier = bool(self._known().get(path)), self.store.knows_earlier
+        return call_errors.file_of_the_user(path, use, was_ours=ours, earlier=earlier)
 
     def way_out(self, path: str, use: Use, target: str) -> str:
         """What the command `target` may do instead, in words."""
