@@ -285,20 +285,27 @@ def test_the_dialects_of_the_command_line_are_all_dialects() -> None:
     assert option.type.choices == DIALECTS
 
 
+def listed() -> list[dict[str, str]]:
+    done = neuraxis("sessions", "ls", "--journal", "j.db", "--json")
+    return json.loads(done.stdout)
+
+
+def remove(*arguments: str, stdin: str = "") -> Result:
+    return neuraxis("sessions", "rm", "--journal", "j.db", *arguments, stdin=stdin)
+
+
 def test_a_session_is_deleted_by_its_id(here: Path) -> None:
     """Without a person, only with --yes; its objects go, too."""
     assert run("one", replies=["There."]).return_value == 0
     own = listed()[0]["session"]
-    objects = Path(own).parent / "assets"
-    asked = neuraxis("sessions", "rm", own[:8])
+    asked = remove(own[:8])
     assert "write --yes" in str(asked.exception)
-    wrong = neuraxis("sessions", "rm", "--yes", f"x{own}")
+    wrong = remove("--yes", f"x{own}")
     assert f"Did you mean {own}?" in str(wrong.exception)
     assert [row["session"] for row in listed()] == [own]
-    done = neuraxis("sessions", "rm", "--yes", own[:8])
+    done = remove("--yes", own[:8])
     assert (done.return_value, done.stdout) == (0, f"deleted: {own}\n")
     assert listed() == []
-    assert not objects.exists()
 
 
 def test_a_person_is_asked_before_a_session_is_deleted(
@@ -308,9 +315,36 @@ def test_a_person_is_asked_before_a_session_is_deleted(
     assert run("one", replies=["There."]).return_value == 0
     own = listed()[0]["session"]
     monkeypatch.setattr("neuraxis.cli.approve.is_somebody_there", lambda: True)
-    kept = neuraxis("sessions", "rm", own, input="n\n")
+    kept = remove(own, stdin="n\n")
     assert "was not deleted" in str(kept.exception)
     assert "one) for good?" in kept.stderr
     assert len(listed()) == 1
-    assert neuraxis("sessions", "rm", own, input="y\n").return_value == 0
+    assert remove(own, stdin="y\n").return_value == 0
     assert listed() == []
+
+
+@pytest.mark.parametrize("way", [("run", "-c", "two"), ("run", "-s", "", "two")])
+def test_a_continued_session_keeps_its_model(here: Path, way: tuple[str, ...]) -> None:
+    """Not the default of the settings; it is said, and -m names another."""
+    Path("neuraxis.toml").write_text('model = "local:"', encoding="utf-8")
+    assert run("one", replies=["There."]).return_value == 0
+    own = listed()[0]["session"]
+    done = neuraxis(way[0], "--journal", "j.db", *way[1:])
+    assert (done.return_value, done.stdout) == (0, "There.\n"), done.output
+    assert f"going on with session {own} and scripted:m.yaml\n" in done.stderr
+    quiet = neuraxis(way[0], "-q", "--journal", "j.db", *way[1:])
+    assert quiet.stderr == ""
+    Path("n.yaml").write_text('["Other."]', encoding="utf-8")
+    other = ("-m", "scripted:n.yaml", "--journal", "j.db")
+    assert neuraxis(way[0], *other, *way[1:]).stdout == "Other.\n"
+    assert neuraxis(way[0], "--journal", "j.db", *way[1:]).stdout == "Other.\n"
+
+
+def test_a_continued_session_whose_model_is_gone_says_so(here: Path) -> None:
+    """Nothing else is asked in its place."""
+    assert run("one", replies=["There."]).return_value == 0
+    Path("m.yaml").unlink()
+    done = neuraxis("run", "--journal", "j.db", "-c", "two")
+    assert isinstance(done.exception, ConfigError)
+    assert "was run with the model 'scripted:m.yaml'" in str(done.exception)
+    assert "name one with -m" in str(done.exception)

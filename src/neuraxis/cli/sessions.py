@@ -19,15 +19,13 @@ from neuraxis.cli.display.text import (
     seconds,
     short,
 )
+from neuraxis.cli.earlier import existing_journal, session_in, session_to_continue
 from neuraxis.cli.options import (
     Choices,
     asset_folder,
-    existing_journal,
     journal_path,
     pairs_of,
-    session_in,
     session_options,
-    session_to_continue,
     settings_of,
 )
 from neuraxis.cli.standard_output import stdout
@@ -294,8 +292,12 @@ def resume(session: str, as_json: bool, quiet: bool, **options: Any) -> int:
     from neuraxis.cli.run import ask, open_session, say_next
 
     choices = Choices(**options)
-    own = session_to_continue(choices, latest=False, given=session)
-    with open_session(choices, own, None, quiet or as_json) as opened:
+    earlier = session_to_continue(
+        choices, latest=False, given=session, quiet=quiet or as_json
+    )
+    with open_session(
+        earlier.choices, earlier.session, None, quiet or as_json
+    ) as opened:
         code = ask(opened, None, as_json=as_json, quiet=quiet)[1]
         if not as_json:
             say_next(opened)

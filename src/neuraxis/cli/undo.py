@@ -10,11 +10,10 @@ import click
 from msgspec import Struct
 
 from neuraxis.cli.display.text import echo, one_line, short
+from neuraxis.cli.earlier import existing_journal, session_in
 from neuraxis.cli.options import (
     Choices,
-    existing_journal,
     journal_path,
-    session_in,
     settings_of,
 )
 from neuraxis.errors import ConfigError

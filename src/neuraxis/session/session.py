@@ -218,8 +218,7 @@ class Session(Generic[Out]):
             **given: arguments of `Session`; `journal` is the one that holds it.
 
         Raises:
-            NoSuchSession: the journal holds no such session.
-            ConfigError: an argument is invalid.
+            ConfigError: `NoSuchSession`, or an argument is invalid.
             SessionBusy: the session is already open, here or in another process.
             StorageError: the journal cannot be read.
         """
@@ -262,8 +261,7 @@ class Session(Generic[Out]):
             **changed: changed arguments of the call; they are checked again.
 
         Raises:
-            NoOpenQuestion: there is no such question, it was answered or it expired.
-            ConfigError: an argument is invalid.
+            ConfigError: `NoOpenQuestion`, or an argument is invalid.
         """
         given = self.journal, self.id, question
         said = waiting.answer(*given, True, arguments=changed, how=how)

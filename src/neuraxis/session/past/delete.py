@@ -60,7 +60,7 @@ def delete_session(
 
 
 def _delete_files(folder: Path, pattern: re.Pattern[str]) -> None:
-    """Delete the files that match, and the folder if it is then empty."""
+    """Delete matching files, and the folder if it is empty."""
     try:
         names = [path.name for path in folder.iterdir()]
         for name in filter(pattern.fullmatch, names):

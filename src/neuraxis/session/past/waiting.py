@@ -251,7 +251,7 @@ def _refined(info: SessionInfo, journal: Journal) -> SessionInfo:
 
 @contextmanager
 def opened_journal(journal: str | Path | Journal, what: str) -> Generator[Journal]:
-    """Open a journal that is there; one of a path is closed at the end.
+    """Open a journal that exists, and close one of a path.
 
     Raises:
         ConfigError: there is no such file.
@@ -347,7 +347,7 @@ def _not_open(
     events: Sequence[Event | Unknown],
     still: Sequence[Question],
 ) -> NoOpenQuestion:
-    """Return the error of an answer to a question that is not open any more."""
+    """Return the error of answering a question that is not open."""
     asked = said = None
     for event in events:
         if isinstance(event, ApprovalAsked) and event.id == question:
