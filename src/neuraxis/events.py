@@ -210,6 +210,7 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     """Its plugin, command, arguments and, where it runs one, the `code` of a script.
 
     `files`: it ran, and what it `changed`, `deleted` or `made` waits for the answer.
+    `lost`: what files of the user's would lose, in lines to show.
     """
     reason: str
     digest: str = ""

@@ -210,11 +210,12 @@ def test_a_missing_file_is_told_in_one_form(
 
 
 def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
-    """A later session that changed none does not hide it; both are named."""
+    """A later session that changed none, or wrote the same bytes, does not hide it."""
     write = [{"tool": "FILEWRITER", "file_path": "a.md", "contents": "x"}]
     run("write a.md", replies=[write, "Written."])
     own = json.loads(neuraxis("sessions", "ls", "--journal", "j.db", "--json").stdout)
     run("hello", replies=["Hello."])
+    run("write it again", replies=[write, "Written."])
     undone = neuraxis("undo", "--journal", "j.db")
     assert undone.stderr == f'undoing "write a.md" of session {own[0]["session"]}\n'
     assert undone.stdout == "removed: a.md\n"

@@ -125,11 +125,11 @@ def test_a_yes_for_a_command_is_none_for_files_of_the_users_own(work: Path) -> N
         [read("todo.md")],
         [write("a.md"), write("zebra.md")],
     )
-    assert talk.asked[0].offers[-1] == "every call of files.write_file in this session"
+    every = "every call of files.write_file in this session, whatever its arguments"
+    assert talk.asked[0].offers[-1] == f"{every}, but not on files of your own"
     talk.ask("Tidy up", [read("todo.md")], [write("todo.md")])
     assert len(talk.asked) == 1
-    own = "every call of files.write_file in this session, on files of your own too"
-    assert talk.asked[0].offers == (own,)
+    assert talk.asked[0].offers == (f"{every}, also on files of your own",)
     (work / "cv.md").write_text("mine", encoding="utf-8")
     talk.ask("Tidy up", [read("todo.md")], [write("cv.md"), write("quagga.md")])
     assert not talk.asked
@@ -211,7 +211,7 @@ def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
     assert talk.asked[0].reason == (
         '"todo.md" was not written in this session (what earlier ones wrote is known '
         "only with journal=FILE); it would be moved; "
-        'the request does not name "errands.md"'
+        'the request does not name "errands.md": it would be a new file'
     )
     append = {"tool": "append_file", "file_path": "errands.md", "text": "- milk"}
     talk.ask("More milk", [append])
@@ -279,7 +279,7 @@ def test_a_file_that_an_earlier_request_named_is_asked_about(work: Path) -> None
     assert not talk.asked
     talk.ask("Thank you", [tick("dentist")])
     assert len(talk.asked) == 1
-    assert talk.asked[0].offers[-1].endswith("on files of your own too")
+    assert talk.asked[0].offers[-1].endswith(", also on files of your own")
     told = Talk(work, instructions="Tick in todo.md what is done")
     told.ask("I have been to the library", [tick("library books")])
     assert not told.asked
@@ -295,7 +295,8 @@ def test_a_yes_for_a_command_covers_no_file_that_only_an_earlier_request_named(
     )
     append = {"tool": "append_file", "text": "more"}
     talk.ask("Add to it", [append | {"file_path": "new.md"}])
-    assert talk.asked[0].offers[-1] == "every call of files.append_file in this session"
+    every = "every call of files.append_file in this session, whatever its arguments"
+    assert talk.asked[0].offers[-1] == f"{every}, but not on files of your own"
     talk.ask("Thank you", [append | {"file_path": "todo.md"}])
     assert len(talk.asked) == 1
 

@@ -148,7 +148,7 @@ def describe(value: Any) -> Json:
             held = memoryview(cast("bytes", value)).nbytes
             return f"{_class(value)} {size_text(held)}"
         case _:
-            detail = _attribute_or(_detail, value, "")
+            detail = detail_of(value)
             return f"{_class(value)} {detail}" if detail else _class(value)
 
 
@@ -156,6 +156,11 @@ def _class(value: Any) -> str:
     cls = cast("type[Any]", type(value))
     name = cls.__qualname__
     return f"<class '{name if cls.__module__ == 'builtins' else type_name(value)}'>"
+
+
+def detail_of(value: Any) -> str:
+    """Return what matters of a native object, or nothing."""
+    return _attribute_or(_detail, value, "")
 
 
 def _detail(value: Any) -> str:

@@ -195,13 +195,22 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _cell(value: Any) -> str:
+    """Return a value as a cell of a Markdown table."""
+    return _cut(_one_line(value).replace("\\", "\\\\").replace("|", "\\|"), CELL)
+
+
+def plain_cell(value: Any) -> str:
+    """Return a value of a table as one short line."""
+    return _cut(_one_line(value), CELL)
+
+
+def _one_line(value: Any) -> str:
     if value is None:
         return ""
     can_be_said, said = to_json_value(value)
     told = said if can_be_said else describe(value)
     text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
-    plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-    return _cut(plain, CELL)
+    return " ".join(text.split())
 
 
 def _cut(text: str, most: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuraxis.call_errors.asking import refused, yes_ahead
-from neuraxis.formatting import listed, quote
+from neuraxis.formatting import counted, listed, quote
 
 
 def file_of_the_user(
@@ -46,6 +46,25 @@ def file_way_out(use: str, target: str, *, is_text: bool) -> str:
         "remove": "Leave it as it is, and ",
     }[use]
     return f"{first}{tell} ({yes_ahead(target)})."
+
+
+def lost_of(path: str, gone: int, lines: int, blank: int) -> str:
+    """Say how many lines a file would lose; they follow."""
+    total = counted(lines, "line")
+    count = f"all {total}" if gone == lines > 1 else f"{gone:,} of {total}"
+    empty = f", {blank:,} of them blank" if blank else ""
+    return f"lost of {path} ({count}{empty}):"
+
+
+def more_lines(count: int) -> str:
+    """Say how many of the lost lines are not shown."""
+    return f"… {counted(count, 'more line')}"
+
+
+def replaced_by(path: str, lines: int, objects: Sequence[str]) -> str:
+    """Say which objects replace a file, as their lines are not known."""
+    by = "; ".join(objects)
+    return f"the {counted(lines, 'line')} of {path} would be replaced by {by}"
 
 
 def skill_file_changed(path: str) -> str:

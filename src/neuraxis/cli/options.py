@@ -21,7 +21,6 @@ from neuraxis.formatting import did_you_mean, nearest, why_unusable
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
-    from neuraxis.events import ApprovalAsked
     from neuraxis.journal import Journal
     from neuraxis.planning.plan import OnError
     from neuraxis.policy.gate import Approve
@@ -329,12 +328,7 @@ def make_session(
 
     settings = settings_of(choices)
     policy = policy_from(settings.section("policy"))
-    made: list[Session] = []
-
-    async def ask(asked: ApprovalAsked) -> bool | str:
-        return await ask_on_terminal(asked, *made)
-
-    approve = approve or (ask if is_somebody_there() else None)
+    approve = approve or (ask_on_terminal if is_somebody_there() else None)
     if choices.template:
         read_file(choices.template, "--template ")
     arguments = SessionArguments(
@@ -363,7 +357,6 @@ def make_session(
             session = Session(id=reopen, **arguments)
         else:
             session = Session.open(resume, **arguments)
-    made.append(session)
     _tell_unused(choices.yes_to if reopen is None else (), session)
     return session
 

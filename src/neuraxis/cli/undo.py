@@ -19,10 +19,10 @@ from neuraxis.cli.options import (
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from neuraxis.events import Event, Unknown
-    from neuraxis.journal import Entry, Journal
+    from neuraxis.journal import Entry, Journal, SessionInfo
     from neuraxis.sandbox.files.history import Undone
 
 
@@ -45,17 +45,13 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
         if given is not None:
             own = session_in(known, given)
             known = [info for info in known if info.session == own]
-        last: _Change | None = None
-        for info in known:
-            if last is not None and info.ended < last.at:
-                break  # those before it ended earlier still
-            found = _last_change(info.session, opened.read(info.session))
-            if found is not None and (last is None or found.at > last.at):
-                last = found
-        if last is not None:
-            what = short(last.request) if last.request else "the calls"
-            echo(f"undoing {what} of session {last.session}", err=True)
-            return show_undone(_undo(opened, last, Path(path), yes))
+        while (last := _last_of(opened, known)) is not None:
+            undone = _undo(opened, last, Path(path), yes)
+            if undone.run:  # else its files are as they were before
+                request = last.requests.get(undone.run)
+                what = short(request) if request else "the calls"
+                echo(f"undoing {what} of session {last.session}", err=True)
+                return show_undone(undone)
     where = f"session {known[0].session}" if given else f"the journal {path}"
     echo(f"nothing to undo: no run in {where} changed a file", err=True)
     return 0
@@ -66,8 +62,21 @@ class _Change(Struct, frozen=True, kw_only=True):
 
     session: str
     events: Sequence[Event | Unknown]
-    request: str
+    requests: Mapping[int, str]
+    """What the user asked for, by run."""
     at: float
+
+
+def _last_of(journal: Journal, known: Sequence[SessionInfo]) -> _Change | None:
+    """Return the last change of these sessions that is not undone."""
+    last: _Change | None = None
+    for info in known:
+        if last is not None and info.ended < last.at:
+            break  # those before it ended earlier still
+        found = _last_change(info.session, journal.read(info.session))
+        if found is not None and (last is None or found.at > last.at):
+            last = found
+    return last
 
 
 def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
@@ -76,17 +85,23 @@ def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
 
     events = [entry.event for entry in entries]
     undone = {event.run for event in events if isinstance(event, RunUndone)}
-    request, found = "", None
+    request, requests = "", dict[int, str]()
+    before, changed = dict[tuple[int, str], str](), dict[tuple[int, str], float]()
     for entry in entries:
         event = entry.event
         if isinstance(event, MessageSent) and event.sender == "user":
             request = event.content
         elif isinstance(event, FileChanged) and event.run not in undone:
-            found = request, entry.at
-    if found is None:
+            requests[event.run] = request
+            at = event.run, event.path
+            if event.after != before.setdefault(at, event.before):
+                changed[at] = entry.at
+            else:  # the same bytes again are no change
+                changed.pop(at, None)
+    if not changed:
         return None
-    request, at = found
-    return _Change(session=session, events=events, request=request, at=at)
+    last = max(changed.values())
+    return _Change(session=session, events=events, requests=requests, at=last)
 
 
 def _undo(journal: Journal, last: _Change, path: Path, yes: bool) -> Undone:
@@ -133,7 +148,6 @@ def show_undone(undone: Undone) -> int:
     ):
         for name in names:
             echo(f"{what}: {one_line(name)}")
-    if not any((undone.restored, undone.removed, undone.changed_since, undone.lost,
-                undone.refused)):  # fmt: skip
+    if not undone.run:
         echo("nothing to undo: no run of this conversation changed a file", err=True)
     return 1 if undone.changed_since or undone.lost or undone.refused else 0

@@ -25,7 +25,7 @@ from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import ask_about_files
 from neuraxis.policy.documents import is_new_document
 from neuraxis.policy.provenance.labels import Label
-from neuraxis.sandbox.files.history import CallFiles
+from neuraxis.sandbox.files.call_files import CallFiles
 from neuraxis.specs import Json
 
 
@@ -177,8 +177,8 @@ def _files(
     plugin, spec = step.command.plugin.name, step.command.spec
     loop = asyncio.get_running_loop()
 
-    def ask(held: Mapping[str, Sequence[str]]) -> str:
-        asked = ask_about_files(step, held, gate)
+    def ask(held: Mapping[str, Sequence[str]], lost: Sequence[str]) -> str:
+        asked = ask_about_files(step, held, lost, gate)
         if threading.get_ident() == here:  # an async command cannot wait here
             asked.close()
             return NOBODY

@@ -1,14 +1,10 @@
 """Load a plugin from a function, class, folder, file or name.
 
 The code of a folder is its `plugin.py`: functions named like the commands, a class
-`Plugin`
-with such methods, or an object with `command(name, param)`. A plugin in the shape
-that the
-protocols came from runs unchanged: a class with `command`, created by
-`constructor(config)`
-or found alone, in `plugin.py` or `__init__.py`, receives the whole manifest. Nothing
-that a
-manifest names is ever imported.
+`Plugin` with such methods, or an object with `command(name, param)`. A plugin in the
+shape that the protocols came from runs unchanged: a class with `command`, created by
+`constructor(config)` or found alone, in `plugin.py` or `__init__.py`, receives the
+whole manifest. Nothing that a manifest names is ever imported.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Lock file: the accepted description of each plugin.
 
 It records everything that a model is shown of a plugin and that is enforced. A plugin
-whose
-texts or schemas have changed is refused until a user has reviewed the change: a
-description
-is an instruction to the model, and may come over the network.
+whose texts or schemas have changed is refused until a user has reviewed the change: a
+description is an instruction to the model, and may come over the network.
 """
 
 from __future__ import annotations

@@ -141,9 +141,12 @@ async def _ask(
 
 
 async def ask_about_files(
-    step: Step, held: Mapping[str, Sequence[str]], gate: Gate
+    step: Step, held: Mapping[str, Sequence[str]], lost: Sequence[str], gate: Gate
 ) -> str:
-    """Ask whether to keep what a script did; return why not."""
+    """Ask whether to keep what a script did; return why not.
+
+    `lost`: the lines that files would lose.
+    """
     files: Json = {done: [*paths] for done, paths in held.items()}
     reason = call_errors.held_back(held)
     is_own = bool(held.get("changed") or held.get("deleted"))
@@ -154,6 +157,8 @@ async def ask_about_files(
     if gate.approve is None:
         return call_errors.NOBODY
     call = {**shown_call(step, step.arguments), "files": files}
+    if lost:
+        call["lost"] = list(lost)
     asked = replace(asked, call=call, origins={})
     async with gate.approvals.one_by_one:
         return await ask_person(asked, lambda: asked.digest, gate)

@@ -232,7 +232,6 @@ def _without_blank_lines(data: bytes, separator: str) -> bytes:
     # A quote opens a quoted cell only at the cell's start; such cells may hold blank
     # lines.
     # Each match consumes its text: an unclosed quote turns the rest into one cell.
-    # is tried twice, since a quote that is never closed makes a cell of all the rest
     begun = rb"(?:(?<=[\n%b])|^)" % re.escape(separator.encode())
     cells = begun + rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
     lines = re.compile(cells + rb"|\n(?:\r?\n)+")
@@ -299,8 +298,7 @@ def _typed(polars: Any, data: bytes, separator: str, most: int) -> Any:
             bound = None
         except polars.exceptions.ComputeError as error:
             if rows is not None:
-                # A later row may contradict the inferred type: 1.5
-                # after integers
+                # A later row may contradict the inferred type: 1.5 after integers.
                 rows = None
                 continue
             misfit = _MISFIT.search(str(error))

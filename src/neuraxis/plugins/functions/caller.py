@@ -299,9 +299,8 @@ _looking_up = threading.RLock()
 def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function whose call ends with a value.
 
-        Async generators are collected; a coroutine returned through a plain decorator
-    is awaited,
-    unless the decorator runs it itself.
+    Async generators are collected; a coroutine returned through a plain decorator is
+    awaited, unless the decorator runs it itself.
     """
     wrapped = getattr(function, "__wrapped__", None)
     last = function if wrapped is None else inspect.unwrap(function)

@@ -1,12 +1,9 @@
 """Create plugins from Python functions and classes marked with `@command`.
 
-`@command` only attaches data to a function and returns the function. Type hints
-become the
-schema, the docstring the descriptions; arguments are converted to the hinted types
-before
-the call. An author's mistakes are reported at registration; schemas and texts are
-built on
-first use.
+`@command` only attaches data to a function and returns the function. Type hints become
+the schema, the docstring the descriptions; arguments are converted to the hinted types
+before the call. An author's mistakes are reported at registration; schemas and texts
+are built on first use.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Convert a plugin's description to another notation.
 
 `to_v2` preserves everything in a manifest of protocol v1, even keys that Neuraxis
-ignores.
-`to_json_schema` returns the enforced schemas. `to_yaml` (module `write`) writes what
-Neuraxis understood of any plugin, Python plugins included.
+ignores. `to_json_schema` returns the enforced schemas. `to_yaml` (module `write`)
+writes what Neuraxis understood of any plugin, Python plugins included.
 """
 
 from __future__ import annotations
@@ -67,9 +66,8 @@ def _command(command: Mapping[str, Json]) -> dict[str, Json]:
 def to_json_schema(spec: PluginSpec) -> dict[str, Json]:
     """Return the plugin as data: each command with its enforced schemas.
 
-        `x-asset-ref` marks a value that may be an asset reference, `x-type` a class
-    that only
-    such a reference supplies.
+    `x-asset-ref` marks a value that may be an asset reference, `x-type` a class that
+    only such a reference supplies.
     """
     return {
         "name": spec.name,

@@ -2,8 +2,7 @@
 
 All errors are reported at once, each with its line; a file with an error gives no spec.
 Nothing a manifest names is imported, and no file is read except a prompt file inside
-its own
-folder or a folder that the host allows (rule B16).
+its own folder or a folder that the host allows (rule B16).
 """
 
 from __future__ import annotations

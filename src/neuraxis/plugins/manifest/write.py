@@ -1,8 +1,7 @@
 """Write any plugin's spec as a manifest of protocol v2.
 
 The text loads again to the same schemas. A comment at the top names what a manifest
-cannot
-express of a Python plugin.
+cannot express of a Python plugin.
 """
 
 from __future__ import annotations

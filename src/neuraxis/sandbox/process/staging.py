@@ -42,9 +42,9 @@ _FOLDER = _flag("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 _READ = _flag("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
 _WRITE = _flag("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 
-Choose = Callable[[Sequence[tuple[str, str]]], Collection[str]]
-"""Takes each changed path with its new digest (empty: deleted), gives those that may
-come back."""
+Choose = Callable[[Sequence[tuple[str, str]], Path], Collection[str]]
+"""Takes each changed path with its new digest (empty: deleted) and the copy's folder,
+gives those that may come back."""
 Stamp = tuple[int, int]
 """Inode and change time, which no script can set."""
 
@@ -118,7 +118,8 @@ def staged(
         yield copy
         if choose is not None:
             changed = sorted(_changes(copy, workspace, state))
-            state.chosen = frozenset(choose(changed)) if changed else frozenset()
+            chosen = choose(changed, copy) if changed else ()
+            state.chosen = frozenset(chosen)
         state.bytes_left, state.files_left = limits.disk, limits.files
         _bring_back(os.open(copy, _FOLDER), os.open(workspace, _FOLDER), "", state)
         if state.lost:

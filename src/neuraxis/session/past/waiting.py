@@ -72,7 +72,10 @@ class Question(Struct, frozen=True, kw_only=True):
     expires: float
     """Seconds since 1970; afterwards the answer is no."""
     offers: tuple[str, ...] = ()
-    """Wider approvals, in words; `"always"` covers files of your own if one says so."""
+    """Wider approvals, in words.
+
+    `"always"` covers files of your own if one ends with "also on files of your own".
+    """
 
     @property
     def summary(self) -> str:
