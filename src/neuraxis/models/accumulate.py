@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator
 
+from msgspec.structs import replace
+
 from neuraxis.errors import ModelBroken
 from neuraxis.messages import (
     NOTHING_USED,
@@ -85,20 +87,31 @@ class Joiner:
             )
         return Completion(
             text="".join(self._text),
-            tool_calls=tuple(
-                NativeCall(
-                    id=parts.id or f"call_{index}",
-                    name=parts.name,
-                    arguments="".join(parts.arguments),
-                )
-                for index, parts in sorted(self._calls.items())
-            ),
+            tool_calls=self._whole_calls() if self._calls else (),
             finish_reason=self._finish,
             usage=self.usage or NOTHING_USED,
             carried=self._carried,
             annotations=tuple(self._annotations),
             model=self._model,
         )
+
+    def _whole_calls(self) -> tuple[NativeCall, ...]:
+        """Return the calls, each with an id that no other has.
+
+        A call that the server repeats under its id is one call; other calls under the
+        same id are told apart, since results go back by id.
+        """
+        calls: dict[NativeCall, str] = {}
+        for index, parts in sorted(self._calls.items()):
+            own = parts.id or f"call_{index}"
+            arguments = "".join(parts.arguments)
+            call = NativeCall(id=own, name=parts.name, arguments=arguments)
+            if call in calls:
+                continue
+            while own in calls.values():
+                own = f"{own}_{index}"
+            calls[call] = own
+        return tuple(replace(call, id=own) for call, own in calls.items())
 
 
 class _CallParts:
