@@ -8,7 +8,7 @@ from pathlib import Path
 from neuraxis.errors import NoSuchSession, StorageError
 from neuraxis.formatting import did_you_mean, file_name, nearest
 from neuraxis.journal import Journal
-from neuraxis.session.files import versions_root
+from neuraxis.sandbox.files.versions import versions_root
 from neuraxis.session.past.waiting import opened_journal
 
 # A folder named by a session may be somebody else's: only what was stored is deleted.
