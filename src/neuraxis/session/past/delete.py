@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from neuraxis.errors import NoSuchSession, StorageError
@@ -11,9 +12,14 @@ from neuraxis.journal import Journal
 from neuraxis.sandbox.files.versions import versions_root
 from neuraxis.session.past.waiting import opened_journal
 
+
 # A folder named by a session may be somebody else's: only what was stored is deleted.
-_OBJECT = re.compile(r"[^/]*\.nxb|\.[^/]*\.part")
-_VERSION = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{16}")
+def _is_object(name: str) -> bool:
+    return name.endswith(".nxb") or (name.startswith(".") and name.endswith(".part"))
+
+
+def _is_version(name: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{64}|\.[0-9a-f]{16}", name) is not None
 
 
 def delete_session(
@@ -50,22 +56,22 @@ def delete_session(
         opened.claim(id)
         try:
             if asset_folder is not None:
-                _delete_files(Path(asset_folder) / file_name(id), _OBJECT)
+                _delete_files(Path(asset_folder) / file_name(id), _is_object)
             versions = versions_root(opened, asset_folder, versions_folder)
             if versions is not None:
-                _delete_files(versions / file_name(id), _VERSION)
+                _delete_files(versions / file_name(id), _is_version)
             opened.delete(id)
         finally:
             opened.release(id)
 
 
-def _delete_files(folder: Path, pattern: re.Pattern[str]) -> None:
+def _delete_files(folder: Path, is_ours: Callable[[str], bool]) -> None:
     """Delete matching files, and the folder if it is empty."""
     try:
         names = [path.name for path in folder.iterdir()]
-        for name in filter(pattern.fullmatch, names):
+        for name in filter(is_ours, names):
             (folder / name).unlink(missing_ok=True)
-        if all(map(pattern.fullmatch, names)):
+        if all(map(is_ours, names)):
             folder.rmdir()
     except (FileNotFoundError, NotADirectoryError):
         return
