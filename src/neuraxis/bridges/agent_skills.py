@@ -23,7 +23,7 @@ from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
 from neuraxis.sandbox.files import workspace
-from neuraxis.sandbox.files.history import CallFiles
+from neuraxis.sandbox.files.call_files import CallFiles
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
 from neuraxis.sandbox.process.job import Limits
 from neuraxis.sandbox.process.run import DEFAULT_UID, run_python

@@ -12,7 +12,8 @@ from neuraxis.errors import CommandError
 from neuraxis.parsing.encodings import UTF_8, text_of
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.files import workspace
-from neuraxis.sandbox.files.history import CallFiles, FileHistory, Use
+from neuraxis.sandbox.files.call_files import CallFiles
+from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.sandbox.files.versions import VersionStore
 
 NOBODY = Context(workspace=Path())

@@ -49,6 +49,7 @@ from neuraxis.call_errors.checking import unknown_plugin as unknown_plugin
 from neuraxis.call_errors.files import file_of_the_user as file_of_the_user
 from neuraxis.call_errors.files import file_was_made as file_was_made
 from neuraxis.call_errors.files import file_way_out as file_way_out
+from neuraxis.call_errors.files import script_changes_lost as script_changes_lost
 from neuraxis.call_errors.files import script_changes_refused as script_changes_refused
 from neuraxis.call_errors.files import skill_file_changed as skill_file_changed
 from neuraxis.call_errors.files import version_stored as version_stored

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from neuraxis.call_errors.asking import refused, yes_ahead
 from neuraxis.formatting import listed, quote
 
+_LOST = 10
+"""Changes that could not be kept and are named."""
+
 
 def file_of_the_user(path: str, use: str, *, was_ours: bool) -> str:
     """Why a change of a file needs an approval (finding N1).
@@ -86,4 +89,18 @@ def script_changes_refused(paths: Sequence[str], why: str, target: str) -> str:
     return (
         f"The script changed, deleted or made files that need the user's yes: {some}. "
         f"They are as they were before, since {refused(why, way_out)}"
+    )
+
+
+def script_changes_lost(lost: Sequence[str]) -> str:
+    """Report changes of a script that could not be kept.
+
+    Args:
+        lost: each place, and why, without a full stop.
+    """
+    first = "; ".join(lost[:_LOST])
+    more = f"; and {len(lost) - _LOST} more" if len(lost) > _LOST else ""
+    return (
+        f"Not all that the script did was kept: {first}{more}. What was there in the "
+        "workspace is as it was before."
     )

@@ -25,7 +25,7 @@ from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import ask_about_files
 from neuraxis.policy.documents import is_new_document
 from neuraxis.policy.provenance.labels import Label
-from neuraxis.sandbox.files.history import CallFiles
+from neuraxis.sandbox.files.call_files import CallFiles
 from neuraxis.specs import Json
 
 

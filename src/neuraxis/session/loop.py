@@ -381,7 +381,7 @@ async def _readable(text: str, parts: RunConfig, state: RunState) -> str:
     # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
     from neuraxis.execution.large import aside
-    from neuraxis.sandbox.files.history import CallFiles
+    from neuraxis.sandbox.files.call_files import CallFiles
     from neuraxis.sandbox.files.paths import FileRefused
     from neuraxis.sandbox.files.workspace import Quota, write_bytes
 

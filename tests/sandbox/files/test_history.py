@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from neuraxis.events import Event, FileChanged, from_json, to_json
-from neuraxis.sandbox.files.history import CallFiles, FileHistory
+from neuraxis.sandbox.files.call_files import CallFiles
+from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.sandbox.files.workspace import Quota

@@ -7,6 +7,7 @@ A call has no way to change any of them.
 
 from __future__ import annotations
 
+from neuraxis import call_errors
 from neuraxis.builtin.python_file import traceback_hints
 from neuraxis.builtin.workspace import changes, number
 from neuraxis.plugins.context import Context
@@ -35,7 +36,7 @@ def run(file_path: str, context: Context) -> dict[str, Json]:
 
 def _run(script: str, context: Context) -> Outcome:
     settings, usual = context.settings, Limits()
-    return run_python(
+    outcome = run_python(
         script,
         workspace=context.workspace,
         limits=Limits(
@@ -49,6 +50,9 @@ def _run(script: str, context: Context) -> Outcome:
         sandbox_uid=number(context, "sandbox.uid", DEFAULT_UID),
         choose=changes(context).bring_back if context.files is not None else None,
     )
+    if outcome.lost:
+        context.warn(call_errors.script_changes_lost(outcome.lost))
+    return outcome
 
 
 def _error(outcome: Outcome, script: str, context: Context) -> str:

@@ -3,27 +3,27 @@
 One rule: a file that the runtime did not write, or that somebody changed since, is
 replaced as a whole, moved or deleted only with an approval. Appending to it and
 changing a passage are free where the user's request names it. The policy asks `risk`
-before a call runs; `CallFiles` asks again when the file is about to change.
+before a call runs; `call_files` asks again when the file is about to change.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis import call_errors
 from neuraxis.events import Event, FileChanged, RunUndone, Unknown
 from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.naming import is_called, is_named
-from neuraxis.sandbox.files.paths import FileRefused, parts_of
+from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import VersionStore, pieces_of
+from neuraxis.sandbox.files.walk import walk_tree
 
 Use = Literal["write", "change", "move", "remove"]
 """What is done to a file: replaced as a whole, changed in part, moved or deleted."""
@@ -118,7 +118,7 @@ class FileHistory:
             return not stat.S_ISREG(mode) or self.is_own(path)
         return all(
             self.is_own(os.path.relpath(os.path.join(at, name), self.workspace))
-            for at, _, names in os.walk(self.workspace / path)
+            for at, _, names in walk_tree(self.workspace / path)
             for name in names
         )
 
@@ -158,6 +158,7 @@ class FileHistory:
         after: str,
         *,
         whole: bool,
+        gone: Container[str] | None = None,
     ) -> bool:
         """Store the old version and report the change, before it is made.
 
@@ -167,6 +168,8 @@ class FileHistory:
             kind: what is done, for the journal.
             after: the digest of the new content; empty: the file will be gone.
             whole: all of the new content is the runtime's.
+            gone: what the same call deletes first, so that a file can come where a
+                folder was, and a folder where a file was.
 
         Returns:
             Whether an old version was stored that the new one is not.
@@ -177,7 +180,8 @@ class FileHistory:
         with self._lock:
             was_own, before, mode, stored = self.is_own(path), "", 0, False
             found = operations.look(self.workspace, path)
-            if found is not None:
+            makes_room = gone is not None and found and stat.S_ISDIR(found.st_mode)
+            if found is not None and not makes_room:
                 if not stat.S_ISREG(found.st_mode):
                     raise FileRefused(
                         f"{path!r} is no regular file; it is not changed."
@@ -189,7 +193,9 @@ class FileHistory:
                         before = self.store.put(pieces_of(fd), found.st_size, path)
                     stored = before != after
             own = bool(after) and whole
-            for folder in operations.missing_folders(self.workspace, path):
+            for folder in operations.missing_folders(
+                self.workspace, path, gone=gone or ()
+            ):
                 self._report(call_id, folder, "folder", after="folder")
             self._report(
                 call_id, path, kind, before=before, after=after,
@@ -274,22 +280,30 @@ class FileHistory:
                 return Undone()
             run = max(runs)
             changes = [each for each in self._changes if each.run == run]
-            first: dict[str, FileChanged] = {}
-            for each in changes:
-                first.setdefault(each.path, each)
-            last = {each.path: each for each in changes}
+            files = [each for each in changes if each.kind != "folder"]
+            first = {each.path: each for each in reversed(files)}
+            last = {each.path: each for each in files}
+            folders = {each.path for each in changes if each.kind == "folder"}
             self.begin()
             done: dict[str, list[str]] = {}
-            for path, then in first.items():
-                if then.kind != "folder":
-                    try:
-                        became = self._restore(then, last[path].after, agree)
-                    except FileRefused:
-                        became = "refused"
-                    done.setdefault(became, []).append(path)
-            for path in sorted(first, key=len, reverse=True):
-                if first[path].kind == "folder" and self._remove_folder(path):
+
+            def restore(then: FileChanged) -> None:
+                try:
+                    became = self._restore(then, last[then.path].after, agree)
+                except FileRefused:
+                    became = "refused"
+                done.setdefault(became, []).append(then.path)
+
+            # what was made goes first, since it may stand where something else was
+            for path in last:
+                if not first[path].before:
+                    restore(first[path])
+            for path in sorted(folders, key=len, reverse=True):
+                if self._remove_folder(path):
                     done.setdefault("removed", []).append(path)
+            for path in last:
+                if first[path].before:
+                    restore(first[path])
             # one that still waits for an answer can be asked about again
             if not done.get("changed_since"):
                 self._undone.add(run)
@@ -327,173 +341,11 @@ class FileHistory:
         return "restored"
 
     def _remove_folder(self, path: str) -> bool:
+        found = operations.look(self.workspace, path)
+        if found is None or not stat.S_ISDIR(found.st_mode):
+            return False
         try:
             operations.remove(self.workspace, path)
         except FileRefused:
             return False  # somebody put a file into it
         return True
-
-
-class CallFiles(Struct, frozen=True, kw_only=True):
-    """The way of one call to change files; `context.files` of a command."""
-
-    history: FileHistory
-    call_id: str
-    warn: Callable[[str], None]
-    target: str = "PLUGIN.COMMAND"
-    """The call's command, as `plugin.command`."""
-    ask: Callable[[Mapping[str, Sequence[str]]], str] = lambda held: call_errors.NOBODY
-    """Asks a person about files that a script `changed`, `deleted` or `made`; returns
-    why not, or nothing for a yes."""
-    words: Sequence[str] = ()
-    """The user's, of this request: what they name may be changed in part."""
-    free: bool = False
-    """The policy allows the call whatever it does."""
-    note: Callable[[str, bool], None] = lambda path, there: None
-    """Told of each file that a script made or changed; False: it deleted it."""
-    holds: Callable[[str], bool] | None = None
-    """Whether a new file of this name is asked about; None: no new file is."""
-    moved: list[str] = field(default_factory=list[str])
-
-    def write(
-        self,
-        path: str,
-        data: bytes,
-        quota: workspace.Quota,
-        *,
-        use: Use = "write",
-        kind: str = "write",
-    ) -> str:
-        """Write a file atomically; return its path in the workspace.
-
-        Raises:
-            FileRefused: it needs an approval, or the path or amount is not allowed.
-        """
-        history, stored = self.history, list[bool]()
-
-        def begin(shown: str) -> None:
-            self.permit(shown, use)
-            after = hashlib.sha256(data).hexdigest()
-            own, part = history.is_own(shown), use == "change"
-            whole = own or not part
-            kept = history.change(self.call_id, shown, kind, after, whole=whole)
-            stored.append(kept and not (own and part))
-
-        written = workspace.write_bytes(
-            history.workspace, path, data, quota=quota, before=begin
-        )
-        self.tell(written, stored=stored == [True])
-        return written
-
-    def permit(self, path: str, use: Use) -> None:
-        """Let a change happen.
-
-        Raises:
-            FileRefused: it needs an approval, and there is none for the file as it is.
-        """
-        why = "" if self.free else self.history.risk(path, use, self.words)
-        if why and not self.history.is_allowed(self.call_id, path):
-            instead = self.history.way_out(path, use, self.target)
-            raise FileRefused(f"{why}. {instead}")
-
-    def move(self, path: str, new: str) -> str:
-        """Give a file another name; return it.
-
-        Raises:
-            FileRefused: it needs an approval, or the system refuses.
-        """
-        root, (path, new) = self.history.workspace, map(operations.spelled, (path, new))
-        digest = operations.digest(root, path)
-        if path == new:
-            raise FileRefused(f"{path!r} has that name already.")
-        self.permit(path, "move")
-        self.permit(new, "write")
-        own = self.history.is_own(path)
-        replaced = self.history.change(self.call_id, new, "move", digest, whole=own)
-        stored = self.history.change(self.call_id, path, "move", "", whole=False)
-        operations.move(root, path, new)
-        self.tell(path, stored=stored)
-        self.tell(new, stored=replaced)
-        return new
-
-    def delete(self, path: str) -> None:
-        """Delete a file, or an empty folder.
-
-        Raises:
-            FileRefused: it needs an approval, or the system refuses.
-        """
-        root, path = self.history.workspace, operations.spelled(path, folder=True)
-        found = operations.look(root, path)
-        if found is not None and stat.S_ISDIR(found.st_mode):
-            operations.remove(root, path)
-            return
-        operations.digest(root, path)  # refused if it is not there
-        self.permit(path, "remove")
-        stored = self.history.change(self.call_id, path, "delete", "", whole=False)
-        operations.remove(root, path)
-        self.tell(path, stored=stored)
-
-    def make_folder(self, path: str) -> str:
-        """Make a folder; return its path.
-
-        Raises:
-            FileRefused: a file has its name, or the place is not allowed.
-        """
-        path = "/".join(parts_of(path))
-        self.history.folder(self.call_id, path)
-        operations.make_folder(self.history.workspace, path)
-        return path
-
-    def bring_back(self, changed: Sequence[tuple[str, str]]) -> frozenset[str]:
-        """Choose the script's changes that come back; store old versions.
-
-        Args:
-            changed: each path with the digest it has now; empty: it was deleted.
-
-        Returns:
-            Their paths; for the others a person did not agree, and the model is told.
-        """
-        root, asked = self.history.workspace, dict[str, str]()
-        for path, digest in changed:
-            found = operations.look(root, path)
-            is_file = found is not None and stat.S_ISREG(found.st_mode)
-            # a link of the user's has no version that could be stored
-            if (
-                (found is not None and not is_file)
-                or self.history.risk(path, "write" if digest else "remove")
-                or (self.holds and (found is not None or self.holds(path)))
-            ):
-                done = "made" if found is None else "changed" if digest else "deleted"
-                asked[path] = done
-        held = {
-            done: [path for path, what in asked.items() if what == done]
-            for done in dict.fromkeys(asked.values())
-        }
-        no = "" if not asked or self.free else self.ask(held)
-        back: set[str] = set()
-        for path, digest in changed:
-            found = operations.look(root, path)
-            if path in asked and not (
-                not no and (found is None or stat.S_ISREG(found.st_mode))
-            ):
-                continue
-            try:
-                stored = self.history.change(
-                    self.call_id, path, "script", digest, whole=True
-                )
-            except FileRefused as error:
-                self.warn(str(error))
-                continue
-            back.add(path)
-            self.note(path, digest != "")
-            self.tell(path, stored=stored and path in asked)
-        if lost := [path for path in asked if path not in back]:
-            why = no or "only regular files are kept"
-            self.warn(call_errors.script_changes_refused(lost, why, self.target))
-        return frozenset(back)
-
-    def tell(self, path: str, *, stored: bool) -> None:
-        """Warn that an old version was stored."""
-        if stored:
-            durable = self.history.store.is_durable
-            self.warn(call_errors.version_stored(path, durable=durable))
