@@ -19,6 +19,7 @@ session = Session(
     sys.argv[1] if sys.argv[1:] else ScriptedModel([PLAN, "March was best."]),
     plugins=["neuraxis:tables", "neuraxis:plots", "neuraxis:images"],
     workspace="report",
+    journal="report.db",  # so that a second run may replace what the first one wrote
 )
 answer = session.run_sync(
     "Monthly revenue as bars in revenue.png; the three best?",

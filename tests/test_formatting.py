@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from neuraxis.formatting import (
     MOST_NAME,
     QUOTED,
+    counted,
     did_you_mean,
     file_name,
     listed,
@@ -164,3 +165,10 @@ def test_a_name_of_a_file_leads_nowhere_else() -> None:
     names = {file_name(given) for given in odd}
     assert len(names) == len(odd)
     assert all(name[0] == "@" and name[1:].isalnum() for name in names)
+
+
+def test_a_number_of_things_has_the_right_plural() -> None:
+    """Of one there is no plural."""
+    told = [counted(1, "reply"), counted(2, "reply"), counted(3, "day")]
+    assert told == ["1 reply", "2 replies", "3 days"]
+    assert counted(1_200, "call") == "1,200 calls"

@@ -135,6 +135,7 @@ ENDS_OF_FORMS = {
 SHORTER = {
     "models.openai.rejections:": answers.MOST_TEXT,
     "models.http.optional_parts:": answers.MOST_TEXT,
+    "dialects.lead_in:": 400,  # of the words before and behind a call
 }
 """Texts that are cut before: their length."""
 

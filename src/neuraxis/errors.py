@@ -18,7 +18,9 @@ NeuraxisError
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -36,10 +38,10 @@ class ManifestProblem(Struct, frozen=True, kw_only=True):
 
     file: str
     """The file's path."""
-    line: int
-    """Line, from 1; 0 if the file has no such place."""
     message: str
     """What was expected, and what is there."""
+    line: int = 0
+    """Line, from 1; 0 if the file has no such place."""
     severity: str = "error"
     """`error`: nothing of the file is loaded. `warning`: it is loaded."""
 
@@ -51,8 +53,7 @@ class ManifestProblem(Struct, frozen=True, kw_only=True):
 def warnings_in(file: str, texts: Iterable[str]) -> tuple[ManifestProblem, ...]:
     """Return texts as problems with which a plugin is still loaded."""
     return tuple(
-        ManifestProblem(file=file, line=0, message=text, severity="warning")
-        for text in texts
+        ManifestProblem(file=file, message=text, severity="warning") for text in texts
     )
 
 
@@ -62,6 +63,11 @@ class ManifestError(ConfigError):
     def __init__(self, problems: tuple[ManifestProblem, ...]) -> None:
         self.problems = problems
         super().__init__("\n".join(str(problem) for problem in problems))
+
+
+def error_of(file: str, message: str, line: int = 0) -> ManifestError:
+    """Return the error of a file with one problem."""
+    return ManifestError((ManifestProblem(file=file, line=line, message=message),))
 
 
 class TemplateError(ConfigError):
@@ -122,6 +128,24 @@ class MissingExtra(NeuraxisError):
             f"{purpose} needs the package{'s' * (len(names) > 1)} {told}, {which} not "
             f"installed. Install {them} with: pip install 'neuraxis[{extra}]'"
         )
+
+
+_INSTALLED_AS = {"PIL": "pillow"}
+
+
+def needed(module: str, extra: str, purpose: str) -> Any:
+    """Import an optional package, untyped, where it is first needed.
+
+    Raises:
+        MissingExtra: it is not installed; the sentence says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        # a package that is there may lack one of its own
+        missing = (error.name or module).partition(".")[0]
+        name = _INSTALLED_AS.get(missing, missing.replace("_", "-"))
+        raise MissingExtra(name, extra, purpose) from None
 
 
 class CommandError(NeuraxisError):

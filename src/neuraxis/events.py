@@ -198,6 +198,8 @@ class AssetStored(Struct, frozen=True, kw_only=True):
     """Class of the object."""
     meta: Json = None
     bytes: int = 0
+    own: bool = False
+    """Whether a program attached it as its own, so that it is not from outside."""
 
 
 class ApprovalAsked(Struct, frozen=True, kw_only=True):
@@ -208,6 +210,7 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     """Its plugin, command, arguments and, where it runs one, the `code` of a script.
 
     `files`: it ran, and what it `changed`, `deleted` or `made` waits for the answer.
+    `lost`: what files of the user's would lose, in lines to show.
     """
     reason: str
     digest: str = ""

@@ -182,7 +182,8 @@ def describe_given(value: Any) -> str:
         return f"{value!r:.80}"
     if isinstance(value, type):
         return f"the class {value.__qualname__}"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "AEIOaeio" else f"a {name}"
 
 
 TEXT = 500
@@ -275,8 +276,11 @@ def preview(
 
 
 def counted(number: int, what: str) -> str:
-    """Return `1 step`, `1,200 steps`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    """Return `1 step`, `1,200 steps`, `2 replies`."""
+    if number != 1:
+        ends_in_y = what.endswith("y") and what[-2:-1] not in "aeiou"
+        what = f"{what[:-1]}ies" if ends_in_y else f"{what}s"
+    return f"{number:,} {what}"
 
 
 def why_unusable(error: OSError | UnicodeDecodeError) -> str:

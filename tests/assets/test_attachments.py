@@ -50,7 +50,9 @@ def test_where_an_attached_table_differs_from_its_file_is_logged(
     pytest.importorskip("polars")
     (tmp_path / "t.csv").write_text("a,b\n1\n", encoding="utf-8")
     assert read_attachment(tmp_path / "t.csv").rows() == [(1, None)]
-    assert "t.csv: Rows shorter than the first line: 1; what they lack" in caplog.text
+    assert (
+        "t.csv: Rows with fewer cells than the first line: 1; the rest" in caplog.text
+    )
 
 
 def test_B61_without_its_library_a_file_is_its_text(

@@ -60,6 +60,7 @@ def _root(value: Any) -> dict[str, Any]:
     ("count", "told"),
     [
         (0, "0 bytes"),
+        (1, "1 byte"),
         (999, "999 bytes"),
         (1000, "1 kB"),
         (1500, "1.5 kB"),
@@ -79,7 +80,7 @@ def test_a_size_is_told_in_a_few_characters(count: int, told: str) -> None:
 def test_a_size_is_told_to_one_in_a_hundred(count: int) -> None:
     """Read again, it is the size, rounded."""
     number, unit = size_text(count).split()
-    scale = {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+    scale = {"byte": 1, "bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
     assert float(number) * scale == pytest.approx(count, rel=0.006)
 
 

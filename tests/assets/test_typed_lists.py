@@ -214,7 +214,7 @@ def test_B56_the_first_items_of_a_list_show_their_fields(make: Any) -> None:
     meta = meta_of("a1", root)
     assert meta["content/response/0"].endswith("'> id: 0, city: Lyon")
     assert meta["content/response/…"].startswith("shown ")
-    assert "5000 items, the first: id: 0, city: Lyon" in str(line_of("a1", root))
+    assert "5,000 items, the first: id: 0, city: Lyon" in str(line_of("a1", root))
 
 
 def test_B56_names_come_before_values() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from builtin.pages import Page, serving
 from neuraxis.builtin.fetch_url import plugin, tags
-from neuraxis.errors import CommandError
+from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.plugins.context import Context
 
 PARTS = "".join(
@@ -327,7 +327,7 @@ def test_without_the_extra_only_html_fails(
     """Text works; for HTML one sentence names all that is missing, and the extra."""
     monkeypatch.setattr(plugin, "find_spec", lambda name: None)
     assert "# Read me\n" == fetch("/readme")
-    with pytest.raises(CommandError) as raised:
+    with pytest.raises(MissingExtra) as raised:
         fetch("/short")
     assert str(raised.value) == (
         "Reading a web page needs the packages 'trafilatura', 'lxml-html-clean', "

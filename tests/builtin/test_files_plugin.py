@@ -89,7 +89,7 @@ def test_lines_end_where_an_editor_and_the_assets_end_them(tmp_path: Path) -> No
 def test_read_past_the_end_is_told(tmp_path: Path) -> None:
     """Not an empty text that looks like an empty file."""
     (tmp_path / "n.txt").write_text("1\n", encoding="utf-8")
-    with pytest.raises(CommandError, match="has 1 lines; there is no line 5"):
+    with pytest.raises(CommandError, match="has 1 line; there is no line 5"):
         plugin.read_file("n.txt", _context(tmp_path), 5)
 
 

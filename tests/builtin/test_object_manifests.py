@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from neuraxis import Session
-from neuraxis.builtin import optional
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.plugins.registry import Command, Registry
@@ -119,7 +118,7 @@ def test_a_missing_extra_is_told(
             raise ImportError(name)
         return real(name)
 
-    monkeypatch.setattr(optional.importlib, "import_module", without)
+    monkeypatch.setattr(importlib, "import_module", without)
     result = call(f"neuraxis:{plugin}", command, arguments, workspace=tmp_path)
     assert result.status == "failed"
     assert result.error is not None

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from builtin.pages import serving
 from neuraxis.builtin.web_search import documents, plugin
-from neuraxis.errors import CommandError
+from neuraxis.errors import CommandError, MissingExtra
 from neuraxis.plugins.context import Context
 from neuraxis.settings import Setting, Settings
 
@@ -312,7 +312,7 @@ def test_ddgs_without_the_extra(
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(CommandError, match=r"neuraxis\[search\]"):
+    with pytest.raises(MissingExtra, match=r"neuraxis\[search\]"):
         plugin.search("tea", _context(tmp_path, provider="ddgs"))
 
 

@@ -153,11 +153,34 @@ def test_a_model_that_does_not_answer_is_a_failure(here: Path) -> None:
     assert isinstance(asked.exception, ModelUnavailable)
 
 
-def test_a_lock_of_one_plugin_says_who_else_is_refused(here: Path) -> None:
-    """And what takes a change is a line that can be typed."""
+def test_a_lock_of_one_plugin_leaves_the_built_in_ones(here: Path) -> None:
+    """They come with the package; -p names a plugin as in `call`."""
     assert neuraxis("plugins", "new", "own").return_value == 0
-    done = neuraxis("plugins", "lock", "own")
-    assert "add them with `neuraxis plugins lock`" in done.stderr
+    done = neuraxis("plugins", "lock", "-p", "own")
+    assert done.stdout == "neuraxis.lock.json: 1 plugin, new: own\n"
+    called = neuraxis("call", "-p", "own", "greet", "--person", "Ada")
+    assert (called.return_value, "Hello, Ada!" in called.stdout) == (0, True)
+    assert neuraxis("call", "--help").return_value == 0
+
+
+def test_a_folder_with_a_built_in_name_is_not_locked_by_the_way(here: Path) -> None:
+    """Neither called nor accepted, until the user names it."""
+    assert neuraxis("plugins", "new", "files").return_value == 0
+    assert neuraxis("plugins", "lock").return_value == 0
+    call = ("call", "--no-builtin", "-p", "files", "greet", "--person", "Ada")
+    assert "never accepted" in str(neuraxis(*call).exception)
+    done = neuraxis("plugins", "lock", "files")
+    assert done.return_value == 1
+    assert "the name of a built-in plugin" in done.stderr
+    assert "never accepted" in str(neuraxis(*call).exception)
+    assert neuraxis("plugins", "lock", "files", "--accept", "files").return_value == 0
+    assert neuraxis(*call).return_value == 0
+
+
+def test_a_change_is_accepted_by_a_line_that_can_be_typed(here: Path) -> None:
+    """The lock says it."""
+    assert neuraxis("plugins", "new", "own").return_value == 0
+    assert neuraxis("plugins", "lock", "own").stderr == ""
     manifest = Path("own/config.yaml")
     text = manifest.read_text(encoding="utf-8")
     changed = text.replace("Make a greeting", "Greet")
@@ -187,17 +210,33 @@ def test_a_missing_file_is_told_in_one_form(
 
 
 def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
-    """A later session that changed none does not hide it; both are named."""
+    """A later session that changed none, or wrote the same bytes, does not hide it."""
     write = [{"tool": "FILEWRITER", "file_path": "a.md", "contents": "x"}]
     run("write a.md", replies=[write, "Written."])
     own = json.loads(neuraxis("sessions", "ls", "--journal", "j.db", "--json").stdout)
     run("hello", replies=["Hello."])
+    run("write it again", replies=[write, "Written."])
     undone = neuraxis("undo", "--journal", "j.db")
     assert undone.stderr == f'undoing "write a.md" of session {own[0]["session"]}\n'
     assert undone.stdout == "removed: a.md\n"
     again = neuraxis("undo", "--journal", "j.db")
     said = "nothing to undo: no run in the journal j.db changed a file\n"
     assert again.stderr == said
+
+
+def test_undo_goes_back_in_the_order_of_the_changes(here: Path) -> None:
+    """Whichever session was used last: an undone run is written there, too."""
+
+    def write(name: str, *options: str) -> None:
+        call = [{"tool": "FILEWRITER", "file_path": name, "contents": "x"}]
+        assert run(*options, f"write {name}", replies=[call, "Written."]).exit_code == 0
+
+    write("a.md")
+    own = json.loads(neuraxis("sessions", "ls", "--journal", "j.db", "--json").stdout)
+    write("b.md")
+    write("c.md", "--session", own[0]["session"])
+    undone = [neuraxis("undo", "--journal", "j.db").stdout for _ in range(3)]
+    assert undone == [f"removed: {name}.md\n" for name in "cba"]
 
 
 def test_sessions_are_shown_with_local_times_and_short_fields(
@@ -227,15 +266,16 @@ def test_sessions_are_shown_with_local_times_and_short_fields(
 
 
 def test_options_that_would_do_nothing_are_told(here: Path) -> None:
-    """A host with more than its port is refused; a pattern may be for an agent."""
+    """What is misspelt is refused; a pattern may be for an agent's plugins."""
     done = run("--allow-host", "http://127.0.0.1/x", "go", replies=["There."])
     assert str(done.exception) == (
         "policy.allow_hosts (--allow-host): expected HOST or HOST:PORT, got "
         "'http://127.0.0.1/x'"
     )
     done = run("--yes-to", "files.write_fil", "go", replies=["There."])
-    told = "neuraxis: --yes-to files.write_fil fits no command here. Did you mean"
-    assert done.stderr.startswith(told)
+    assert "expected plugin.command: files.write_file" in str(done.exception)
+    done = run("--yes-to", "crm.move", "go", replies=["There."])
+    assert done.stderr.startswith("neuraxis: --yes-to crm.move fits no command here.")
     assert done.return_value == 0
     done = run("--yes-to", "files.*", "-q", "go", replies=["There."])
     assert done.stderr == ""

@@ -122,6 +122,6 @@ def test_a_chat_answers_what_waits_in_it() -> None:
 def test_a_chat_says_what_another_request_drops() -> None:
     """The calls that wait are told before the model is asked."""
     done = chat("pay them", "hello")
-    said = "not run, since you ask for something else: a1 pay, a2 pay"
+    said = "not run, since you asked for something else: a1 pay, a2 pay"
     assert said in done.stderr, done.output
     assert not Path("paid").exists()

@@ -95,6 +95,13 @@ def test_a_call_that_is_only_shown_is_words(name: str, text: str) -> None:
         'CALL\n\nIt translates "How are you?" for you.',
         "If I understand you, you want x:\n\nCALL",
         "<?xml?>\nCALL\n<?xml?>",
+        # what it thinks is not said
+        "<think>I would send it.</think>\nCALL",
+        "CALL\n<think>Is that okay?</think>",
+        "CALL\n<think>\nWhat is y?\n</think>\nI look.",
+        # it goes on as the examples of the prompt do
+        "CALL\n\nq: What is y?\na:",
+        "```json\nCALL\n```\nq: Is that okay?\na:",
         # what the model does next, in words that may also tell of a call
         "Let me see what the file says:\n\nCALL",
         "I'll read this:\n\nCALL",

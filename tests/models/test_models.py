@@ -185,6 +185,24 @@ async def test_chunks_are_joined() -> None:
     assert tuple(seen) == chunks
 
 
+async def test_each_call_has_an_id_of_its_own() -> None:
+    """Results go back by id; what the server says twice under one id is one call."""
+    said = [("f", "1"), ("f", "2"), ("f", "1"), ("g", "1")]
+    deltas = tuple(
+        ToolCallDelta(index=index, id="c", name=name, arguments=arguments)
+        for index, (name, arguments) in enumerate(said)
+    )
+    chunk = Chunk(tool_calls=deltas, finish_reason="tool_calls")
+    calls = (await complete(Bare(chunk), PROMPT)).tool_calls
+    assert [(c.name, c.arguments) for c in calls] == [
+        ("f", "1"),
+        ("f", "2"),
+        ("g", "1"),
+    ]
+    assert len({c.id for c in calls}) == 3
+    assert calls[0].id == "c"
+
+
 async def test_no_finish_reason_is_a_break() -> None:
     """A stream that just ends is not taken for a whole reply."""
     with pytest.raises(ModelBroken, match="bare: the stream ended without a finish"):

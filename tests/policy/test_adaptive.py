@@ -247,11 +247,12 @@ def test_a_yes_for_a_host_holds_in_this_session(tmp_path: Path) -> None:
     replies = [[{"tool": "fetch", "url": url}] for url in urls]
     results = attack(tmp_path, *replies, approve=approve)
     assert ["done"] * 3 == [result.status for result in results]
-    assert ["every address at e.test in this session",
-            "every address at f.test in this session"] == [
-        question.offers[0] for question in asked
-    ]  # fmt: skip
-    assert "(e.test), and what came from" in asked[0].reason
+    rest = "in this session, whatever its other arguments"
+    assert [question.offers[0] for question in asked] == [
+        f"every call of any command to {host}.test {rest}" for host in "ef"
+    ]
+    assert asked[0].reason.startswith('"url" decides where this goes (e.test), and ')
+    assert "what the model read (" in asked[0].reason
     assert "may have chosen it; private things that" in asked[0].reason
 
 

@@ -312,7 +312,10 @@ def open_url(url: str | list[str], also: str = "") -> str:
     return "ok"
 
 
-_GOOD = "every address at good.example in this session"
+_GOOD = (
+    "every call of any command to good.example in this session, "
+    "whatever its other arguments"
+)
 
 
 @pytest.mark.parametrize(

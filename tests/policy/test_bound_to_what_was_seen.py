@@ -122,7 +122,8 @@ def test_always_covers_files_of_the_persons_own_where_the_question_says_so(
         session.run_sync("Read my mail")
         for asks_of_own in (False, True):
             (question,) = session.pending()
-            assert ("own" in " ".join(question.offers)) is asks_of_own
+            whose = "also" if asks_of_own else "but not"
+            assert question.offers[-1].endswith(f", {whose} on files of your own")
             session.approve(question.id, "always")
             answer = session.resume_sync()
             text = (folder / "mine.md").read_text()

@@ -125,11 +125,11 @@ def test_a_yes_for_a_command_is_none_for_files_of_the_users_own(work: Path) -> N
         [read("todo.md")],
         [write("a.md"), write("zebra.md")],
     )
-    assert talk.asked[0].offers[-1] == "every call of files.write_file in this session"
+    every = "every call of files.write_file in this session, whatever its arguments"
+    assert talk.asked[0].offers[-1] == f"{every}, but not on files of your own"
     talk.ask("Tidy up", [read("todo.md")], [write("todo.md")])
     assert len(talk.asked) == 1
-    own = "every call of files.write_file in this session, on files of your own too"
-    assert talk.asked[0].offers == (own,)
+    assert talk.asked[0].offers == (f"{every}, also on files of your own",)
     (work / "cv.md").write_text("mine", encoding="utf-8")
     talk.ask("Tidy up", [read("todo.md")], [write("cv.md"), write("quagga.md")])
     assert not talk.asked
@@ -209,13 +209,15 @@ def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
     move = {"tool": "move_file", "file_path": "todo.md", "new_path": "errands.md"}
     talk.ask("Give my list a better name", [read("todo.md")], [move])
     assert talk.asked[0].reason == (
-        '"todo.md" was not written by Neuraxis; it would be moved; '
-        'the request does not name "errands.md"'
+        '"todo.md" was not written in this session (what earlier ones wrote is known '
+        "only with journal=FILE); it would be moved; "
+        'the request does not name "errands.md": it would be a new file'
     )
     append = {"tool": "append_file", "file_path": "errands.md", "text": "- milk"}
     talk.ask("More milk", [append])
     assert talk.asked[0].reason == (
-        '"errands.md" was not written by Neuraxis, and the request does not name it; '
+        '"errands.md" was not written in this session (what earlier ones wrote is '
+        "known only with journal=FILE), and the request does not name it; "
         "it would be changed"
     )
     fresh = Talk(work)
@@ -277,7 +279,7 @@ def test_a_file_that_an_earlier_request_named_is_asked_about(work: Path) -> None
     assert not talk.asked
     talk.ask("Thank you", [tick("dentist")])
     assert len(talk.asked) == 1
-    assert talk.asked[0].offers[-1].endswith("on files of your own too")
+    assert talk.asked[0].offers[-1].endswith(", also on files of your own")
     told = Talk(work, instructions="Tick in todo.md what is done")
     told.ask("I have been to the library", [tick("library books")])
     assert not told.asked
@@ -293,7 +295,8 @@ def test_a_yes_for_a_command_covers_no_file_that_only_an_earlier_request_named(
     )
     append = {"tool": "append_file", "text": "more"}
     talk.ask("Add to it", [append | {"file_path": "new.md"}])
-    assert talk.asked[0].offers[-1] == "every call of files.append_file in this session"
+    every = "every call of files.append_file in this session, whatever its arguments"
+    assert talk.asked[0].offers[-1] == f"{every}, but not on files of your own"
     talk.ask("Thank you", [append | {"file_path": "todo.md"}])
     assert len(talk.asked) == 1
 
@@ -321,3 +324,34 @@ def test_the_users_request_names_files_for_a_session_inside(work: Path) -> None:
     assert not talk.asked
     talk.ask("Tidy up", [{"tool": "tidy"}])
     assert [asked.call["command"] for asked in talk.asked] == ["tidy", "append_file"]
+
+
+def test_a_report_of_every_day_is_replaced_without_a_question(
+    work: Path, tmp_path: Path
+) -> None:
+    """By another session of the same journal, if nobody changed it and it is named."""
+    (work / "old.md").write_text("mine", encoding="utf-8")
+    for day, request in enumerate(["Sum it up in sums.md", "Again: sums.md, please"]):
+        talk = Talk(work, journal=tmp_path / "j.db")
+        talk.ask(request, [read("todo.md")], [write("sums.md", f"day {day}")])
+        assert not talk.asked
+        talk.session.close()
+    talk = Talk(work, journal=tmp_path / "j.db")
+    talk.ask("Sum it up", [read("todo.md")], [write("sums.md")])
+    assert len(talk.asked) == 1, "not named"
+    talk.ask("Sum it up in old.md", [read("todo.md")], [write("old.md")])
+    assert len(talk.asked) == 1, "a person's"
+    (work / "sums.md").write_text("mine now", encoding="utf-8")
+    talk.ask("Sum it up in sums.md", [read("todo.md")], [write("sums.md")])
+    assert len(talk.asked) == 1, "changed by a person since"
+    talk.session.close()
+    assert '"sums.md" was changed since Neuraxis wrote it' in talk.asked[0].reason
+
+
+def test_without_a_journal_the_question_says_what_is_not_known(work: Path) -> None:
+    """An earlier session may have written the file; nobody can tell."""
+    Talk(work).ask("Write a.md", [write("a.md")])
+    later = Talk(work)
+    later.ask("Write a.md", [write("a.md")])
+    assert '"a.md" was not written in this session' in later.asked[0].reason
+    assert "journal=FILE" in later.asked[0].reason

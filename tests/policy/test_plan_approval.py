@@ -342,8 +342,9 @@ def test_a_plan_offers_the_wider_yes(tmp_path: Path) -> None:
 
     def approve(question: ApprovalAsked) -> str:
         asked.append(question)
-        assert question.offers == ("every call of send.send in this session",)
-        return "every call of send.send in this session"
+        offer = "every call of send.send in this session, whatever its arguments"
+        assert question.offers == (offer,)
+        return offer
 
     plan = [mail("a@y.test"), mail("b@y.test")]
     replies = [[READ], plan, [mail("c@y.test")]]

@@ -238,16 +238,25 @@ def test_an_argument_that_no_command_has_is_refused(
         _with(rule)
 
 
-@pytest.mark.parametrize(
-    ("target", "told"),
-    [("payy.pay", True), ("pya.*", True), ("mail.*", False), ("*", False)],
-)
-def test_a_plugin_with_nearly_a_rules_name_is_a_warning(
-    caplog: pytest.LogCaptureFixture, target: str, told: bool
+@pytest.mark.parametrize("pattern", ["bank.pay", "payment.*", "pya.*", "pay", "Pay.*"])
+def test_a_pattern_meant_for_a_command_here_is_refused(pattern: str) -> None:
+    """It has the command's name, or nearly its plugin's, and would never hold."""
+    told = r"fits no command.* expected plugin\.command: pay\.pay"
+    with pytest.raises(ConfigError, match=f"policy.rules.*{told}"):
+        _with(Rule(verdict="deny", target=pattern))
+    with pytest.raises(ConfigError, match=f"policy.yes_to.*{told}"):
+        Session(ScriptedModel([]), plugins=[pay], policy=Policy(yes_to=[pattern]))
+
+
+def test_a_pattern_for_another_programs_plugin_is_kept(
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It may be another program's plugin."""
-    _with(Rule(verdict="deny", target=target))
-    assert ("there is no plugin" in caplog.text) is told
+    """One policy serves many programs; the log has what fits nothing here."""
+    caplog.set_level("INFO", "neuraxis.policy")
+    policy = Policy(rules=[Rule(verdict="deny", target="mail.*")], yes_to=["*.send"])
+    Session(ScriptedModel([]), plugins=[pay], policy=policy).close()
+    assert 'target "mail.*" fits no command of this session' in caplog.text
+    assert '"*.send" fits no command of this session' in caplog.text
 
 
 def test_an_open_command_takes_any_argument() -> None:

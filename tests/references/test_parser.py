@@ -317,8 +317,8 @@ def test_filters(inside: str, value: Any, expected: Any) -> None:
     ("inside", "value", "word"),
     [
         (".a", {"b": 1}, "keys b"),
-        ("[3]", [1], "1 items"),
-        ("[-3]", [1], "1 items"),
+        ("[3]", [1], "1 item"),
+        ("[-3]", [1], "1 item"),
         ("[-1]", {"-1": 1}, "index"),
         ("[0]", "text", "no parts"),
         ("[0:1]", {"a": 1}, "a part of"),

@@ -599,7 +599,7 @@ def test_the_model_is_told_when_little_is_left() -> None:
             "text": _intents({"tool": "note", "text": "1"}),
             "expect": ["Left in this run"],
         },
-        {"text": "ok", "expect": ["Left in this run: 98 calls, 1 replies"]},
+        {"text": "ok", "expect": ["Left in this run: 98 calls, 1 reply with"]},
     ]
     session = _session(*replies, budget=Budget(model_calls=3))
     answer, _ = _run(session)

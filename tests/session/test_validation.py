@@ -46,7 +46,11 @@ def one() -> int:
         ("plugins", None, "expected a list, got None"),
         ("model", None, "expected a model's name, such as 'local:', a Model, or"),
         ("model", ScriptedModel, r"the class ScriptedModel; write ScriptedModel\("),
-        ("model", [object()], "got a object, which has no name, stream, close; docs"),
+        (
+            "model",
+            [object()],
+            "got an object, which has no name or stream or close; docs",
+        ),
         ("dialect", 2, "expected a dialect's name, such as 'intents'"),
         ("workspace", 3, "expected a path, got 3"),
         ("journal", 3, 'a path, "memory", None or a Journal'),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar, cast
 
-from neuraxis.formatting import type_name
+from neuraxis.formatting import counted, type_name
 from neuraxis.references.asset_ref import url_part
 from neuraxis.specs import Json
 
@@ -123,7 +123,7 @@ def _own_size(value: Any) -> int:
 def size_text(count: int) -> str:
     """Return a size such as `512 bytes`, `1.5 kB`, `50 MB`."""
     if count < 1000:
-        return f"{count} bytes"
+        return counted(count, "byte")
     for unit, one in (("kB", 1e3), ("MB", 1e6)):
         if count < 999.5 * one:  # A value that rounds to 1000 is 1 of the next unit.
             return f"{count / one:.3g} {unit}"
@@ -148,7 +148,7 @@ def describe(value: Any) -> Json:
             held = memoryview(cast("bytes", value)).nbytes
             return f"{_class(value)} {size_text(held)}"
         case _:
-            detail = _attribute_or(_detail, value, "")
+            detail = detail_of(value)
             return f"{_class(value)} {detail}" if detail else _class(value)
 
 
@@ -156,6 +156,11 @@ def _class(value: Any) -> str:
     cls = cast("type[Any]", type(value))
     name = cls.__qualname__
     return f"<class '{name if cls.__module__ == 'builtins' else type_name(value)}'>"
+
+
+def detail_of(value: Any) -> str:
+    """Return what matters of a native object, or nothing."""
+    return _attribute_or(_detail, value, "")
 
 
 def _detail(value: Any) -> str:
@@ -171,7 +176,9 @@ def _detail(value: Any) -> str:
     schema, rows = getattr(value, "schema", None), getattr(value, "num_rows", None)
     if schema is not None and isinstance(rows, int):  # pyarrow
         names = cast("Sequence[str]", schema.names)
-        return f"{rows} rows, {len(names)} columns: {_names(names)}"
+        return (
+            f"{counted(rows, 'row')}, {counted(len(names), 'column')}: {_names(names)}"
+        )
     size, mode = getattr(value, "size", None), getattr(value, "mode", None)
     if isinstance(mode, str) and isinstance(size, tuple):
         width, height = cast("tuple[int, int]", size)
@@ -342,5 +349,5 @@ def short_text(value: Any) -> str:
     if isinstance(value, list | tuple) and value:
         items = cast("Sequence[Any]", value)
         if first := _item(items[0]):
-            text += f" {len(items)} items, the first: {first}"
+            text += f" {counted(len(items), 'item')}, the first: {first}"
     return text[:120]

@@ -116,14 +116,24 @@ def is_picture(value: Any) -> bool:
     )
 
 
-def _picture(value: Any, ref: AssetRef, save: Save) -> str:
+def png_of(picture: Any) -> bytes:
+    """Return a picture as the bytes of a PNG file.
+
+    Raises:
+        OSError, ValueError: it cannot be converted.
+    """
     sink = io.BytesIO()
-    plain = value.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I")
+    plain = picture.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I")
+    (picture if plain else picture.convert("RGB")).save(sink, "PNG")
+    return sink.getvalue()
+
+
+def _picture(value: Any, ref: AssetRef, save: Save) -> str:
     try:
-        (value if plain else value.convert("RGB")).save(sink, "PNG")
+        data = png_of(value)
     except (OSError, ValueError) as error:
         raise CannotBeShown from error
-    path = save(_name(ref, "png"), sink.getvalue())
+    path = save(_name(ref, "png"), data)
     width, height = value.size
     return f"![{ref.asset_id}, {width}x{height}]({path})"
 
@@ -185,13 +195,22 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _cell(value: Any) -> str:
+    """Return a value as a cell of a Markdown table."""
+    return _cut(_one_line(value).replace("\\", "\\\\").replace("|", "\\|"), CELL)
+
+
+def plain_cell(value: Any) -> str:
+    """Return a value of a table as one short line."""
+    return _cut(_one_line(value), CELL)
+
+
+def _one_line(value: Any) -> str:
     if value is None:
         return ""
     can_be_said, said = to_json_value(value)
     told = said if can_be_said else describe(value)
     text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
-    plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-    return _cut(plain, CELL)
+    return " ".join(text.split())
 
 
 def _cut(text: str, most: int) -> str:

@@ -12,21 +12,19 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from neuraxis import call_errors
 from neuraxis.bridges.skill_file import SkillFile, read_skill_file
+from neuraxis.builtin.python_file.plugin import in_sandbox
 from neuraxis.errors import CommandError, ConfigError, warnings_in
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
 from neuraxis.sandbox.files import workspace
-from neuraxis.sandbox.files.call_files import CallFiles
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
-from neuraxis.sandbox.process.job import Limits
-from neuraxis.sandbox.process.run import DEFAULT_UID, run_python
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
 FILE_NAME = "SKILL.md"
@@ -288,32 +286,8 @@ def _run_script(
     except FileRefused as error:
         raise CommandError(str(error)) from None
     context.progress(f"running {script}", None)
-    settings, usual, files = context.settings, Limits(), context.files
-    outcome = run_python(
-        f"{target}/{script}",
-        workspace=context.workspace,
-        limits=Limits(
-            seconds=_number(settings.get("sandbox.seconds"), usual.seconds),
-            memory=int(_number(settings.get("sandbox.memory"), usual.memory)),
-        ),
-        network=settings.get("sandbox.network") in (True, "true", "1"),
-        mode=str(settings.get("sandbox.mode", "auto")),
-        cancelled=context.cancelled,
-        args=args,
-        allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
-        sandbox_uid=int(_number(settings.get("sandbox.uid"), DEFAULT_UID)),
-        choose=files.bring_back if isinstance(files, CallFiles) else None,
-    )
+    outcome = in_sandbox(f"{target}/{script}", context, args)
     told: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
     if not outcome.ok:
         told["error"] = outcome.reason or outcome.stderr.strip()[-800:]
     return told
-
-
-def _number(value: Json, usual: float) -> float:
-    try:
-        return float(cast("float", value)) if value is not None else usual
-    except (TypeError, ValueError):
-        raise CommandError(
-            f"a sandbox setting: expected a number, got {value!r}"
-        ) from None

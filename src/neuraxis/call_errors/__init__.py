@@ -17,6 +17,7 @@ from neuraxis.call_errors.asking import asks_deed as asks_deed
 from neuraxis.call_errors.asking import asks_guarded as asks_guarded
 from neuraxis.call_errors.asking import asks_out as asks_out
 from neuraxis.call_errors.asking import asks_path as asks_path
+from neuraxis.call_errors.asking import asks_repeated as asks_repeated
 from neuraxis.call_errors.asking import deed_way_out as deed_way_out
 from neuraxis.call_errors.asking import held_back as held_back
 from neuraxis.call_errors.asking import no_from as no_from
@@ -49,7 +50,12 @@ from neuraxis.call_errors.checking import unknown_plugin as unknown_plugin
 from neuraxis.call_errors.files import file_of_the_user as file_of_the_user
 from neuraxis.call_errors.files import file_was_made as file_was_made
 from neuraxis.call_errors.files import file_way_out as file_way_out
-from neuraxis.call_errors.files import script_changes_lost as script_changes_lost
+from neuraxis.call_errors.files import lost_of as lost_of
+from neuraxis.call_errors.files import more_lines as more_lines
+from neuraxis.call_errors.files import replaced_by as replaced_by
+from neuraxis.call_errors.files import (
+    script_changes_not_kept as script_changes_not_kept,
+)
 from neuraxis.call_errors.files import script_changes_refused as script_changes_refused
 from neuraxis.call_errors.files import skill_file_changed as skill_file_changed
 from neuraxis.call_errors.files import version_stored as version_stored

@@ -45,7 +45,7 @@ def no_from(by: str) -> str:
     return f"it needs the user's yes, and {by.removeprefix('nobody: ')}"
 
 
-def asks_out(path: Path, label: str, private: str, host: str) -> str:
+def asks_out(path: Path, label: str, private: str, host: str, traced: str = "") -> str:
     """Why something that is sent is asked about (rule Out).
 
     Args:
@@ -53,12 +53,16 @@ def asks_out(path: Path, label: str, private: str, host: str) -> str:
         label: what the model read, in words.
         private: what of it is private.
         host: where it is sent, if that is known.
+        traced: where the value came from by reference; empty: the model wrote it.
     """
-    place, to = path_text(path) or "the argument", f" ({host})" if host else ""
-    things = f"private things {f'from {private}' if private else 'that were read'}"
+    to = f" ({host})" if host else ""
+    by = f"what the model read ({label}) may have chosen it"
+    things = "private things that were read"
+    if private:
+        things = f"private things from {'there' if private == label else private}"
     return (
-        f"{place} decides where this goes{to}, and what came from {label} may have "
-        f"chosen it; {things} could leave that way"
+        f"{_place(path)} decides where this goes{to}, and "
+        f"{f'its value is {traced}' if traced else by}; {things} could leave that way"
     )
 
 
@@ -73,14 +77,30 @@ def out_way_out(target: str) -> str:
 
 def asks_guarded(path: Path, traced: str) -> str:
     """Why a value from outside is asked about (rule Deeds)."""
-    place = quote(path_text(path)) if path else "the argument"
-    return f"the value of {place} is not the user's own: it is {traced}"
+    return f"the value of {_place(path)} is not the user's own: it is {traced}"
 
 
-def asks_path(path: str) -> str:
-    """Why a path that the model chose is asked about (rule Deeds)."""
+def asks_repeated(label: str) -> str:
+    """Why a loop is asked about that passes no item (rule Deeds)."""
+    return f"how often it happens is decided by a list from {label}"
+
+
+def _place(path: Path) -> str:
+    return quote(path_text(path)) if path else "the argument"
+
+
+def asks_path(path: str, use: str = "") -> str:
+    """Why a path that the model chose is asked about (rule Deeds).
+
+    `use`: what would be done with it, if nothing is there yet.
+    """
     whole = " by its whole path" if "/" in path else ""
-    return f"the request does not name {quote(path)}{whole}"
+    new = {
+        "write": ": it would be a new file",
+        "folder": ": it would be a new folder",
+        "change": ": there is no such file yet",
+    }
+    return f"the request does not name {quote(path)}{whole}{new.get(use, '')}"
 
 
 def asks_code(label: str) -> str:
@@ -88,17 +108,18 @@ def asks_code(label: str) -> str:
     return f"{label} wrote code that this would run"
 
 
-def asks_deed(label: str, code: Sequence[str] = ()) -> str:
+def asks_deed(label: str, code: Sequence[str] = (), *, is_said: bool = False) -> str:
     """Why an effect after reading is asked about (rule Deeds).
 
     Args:
         label: what the model read, in words.
         code: files that it would write which are no documents.
+        is_said: all arguments are the user's words.
     """
-    why = (
-        f"the model chose this after it read {label}, and what it read may have "
-        "decided it"
-    )
+    chose = "the model chose this"
+    if is_said:
+        chose = "the arguments are the user's words, but the model chose to do this now"
+    why = f"{chose} after it read {label}, and what it read may have decided it"
     if code:
         told = listed([quote(path) for path in code])
         kind = "is not a plain document" if len(code) == 1 else "are no plain documents"
@@ -149,25 +170,38 @@ def yes_ahead(target: str) -> str:
     )
 
 
-def offer_command(target: str) -> str:
-    """Offer a yes for every call of a command."""
-    return f"every call of {target} in this session"
+def offer_command(target: str, *, files: bool = False) -> str:
+    """Offer a yes for every call of a command.
+
+    `files`: it may change files, and no yes for it covers the user's own.
+    """
+    return f"{_offer(f'of {target}')}{_NOT_OWN if files else ''}"
 
 
 def offer_own_files(target: str) -> str:
     """Offer a yes for every call, on the user's files too."""
-    return f"every call of {target} in this session, on files of your own too"
+    return f"{_offer(f'of {target}')}, also on files of your own"
 
 
 def offer_host(host: str) -> str:
     """Offer a yes for every address of a host."""
-    return f"every address at {host} in this session"
+    return _offer(f"of any command to {host}", other=True)
 
 
-def offer_values(target: str, values: Sequence[Json]) -> str:
+def offer_values(target: str, values: Sequence[Json], *, files: bool = False) -> str:
     """Offer a yes for every call with these guarded values."""
-    shown = json.dumps(list(values), ensure_ascii=False, default=str)[1:-1]
-    return f"every call of {target} with {visible(shown)} in this session"
+    shown = visible(json.dumps(list(values), ensure_ascii=False, default=str)[1:-1])
+    offer = _offer(f"of {target} with {shown}", other=True)
+    return f"{offer}{_NOT_OWN if files else ''}"
+
+
+_NOT_OWN = ", but not on files of your own"
+
+
+def _offer(what: str, *, other: bool = False) -> str:
+    """The form of every offer; `other`: it names some of the arguments."""
+    rest = "other arguments" if other else "arguments"
+    return f"every call {what} in this session, whatever its {rest}"
 
 
 def too_long_to_ask(most: int) -> str:

@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuraxis.call_errors.asking import refused, yes_ahead
-from neuraxis.formatting import listed, quote
+from neuraxis.formatting import counted, listed, quote
 
-_LOST = 10
+_NAMED = 10
 """Changes that could not be kept and are named."""
 
 
-def file_of_the_user(path: str, use: str, *, was_ours: bool) -> str:
+def file_of_the_user(
+    path: str, use: str, *, was_ours: bool, earlier: bool = True
+) -> str:
     """Why a change of a file needs an approval (finding N1).
 
     Args:
         path: of the file.
         use: what would be done to it.
         was_ours: the runtime wrote it, and somebody changed it since.
+        earlier: it is known what earlier sessions wrote.
     """
-    whose = (
-        "was changed since Neuraxis wrote it"
-        if was_ours
-        else "was not written by Neuraxis"
-    )
+    whose = "was not written by Neuraxis"
+    if was_ours:
+        whose = "was changed since Neuraxis wrote it"
+    elif not earlier:
+        whose = (
+            "was not written in this session (what earlier ones wrote is known "
+            "only with journal=FILE)"
+        )
     named = ", and the request does not name it" if use == "change" else ""
     done = {"move": "moved", "remove": "deleted", "change": "changed"}
     return (
@@ -43,6 +49,25 @@ def file_way_out(use: str, target: str, *, is_text: bool) -> str:
         "remove": "Leave it as it is, and ",
     }[use]
     return f"{first}{tell} ({yes_ahead(target)})."
+
+
+def lost_of(path: str, gone: int, lines: int, blank: int) -> str:
+    """Say how many lines a file would lose; they follow."""
+    total = counted(lines, "line")
+    count = f"all {total}" if gone == lines > 1 else f"{gone:,} of {total}"
+    empty = f", {blank:,} of them blank" if blank else ""
+    return f"lost of {path} ({count}{empty}):"
+
+
+def more_lines(count: int) -> str:
+    """Say how many of the lost lines are not shown."""
+    return f"… {counted(count, 'more line')}"
+
+
+def replaced_by(path: str, lines: int, objects: Sequence[str]) -> str:
+    """Say which objects replace a file, as their lines are not known."""
+    by = "; ".join(objects)
+    return f"the {counted(lines, 'line')} of {path} would be replaced by {by}"
 
 
 def skill_file_changed(path: str) -> str:
@@ -92,14 +117,14 @@ def script_changes_refused(paths: Sequence[str], why: str, target: str) -> str:
     )
 
 
-def script_changes_lost(lost: Sequence[str]) -> str:
+def script_changes_not_kept(not_kept: Sequence[str]) -> str:
     """Report changes of a script that could not be kept.
 
     Args:
-        lost: each place, and why, without a full stop.
+        not_kept: each place, and why, without a full stop.
     """
-    first = "; ".join(lost[:_LOST])
-    more = f"; and {len(lost) - _LOST} more" if len(lost) > _LOST else ""
+    first = "; ".join(not_kept[:_NAMED])
+    more = f"; and {len(not_kept) - _NAMED} more" if len(not_kept) > _NAMED else ""
     return (
         f"Not all that the script did was kept: {first}{more}. What was there in the "
         "workspace is as it was before."

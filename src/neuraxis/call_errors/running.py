@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuraxis.call_errors.checking import problem_text
-from neuraxis.formatting import in_seconds, listed
+from neuraxis.formatting import counted, in_seconds, listed
 from neuraxis.messages import CallError, Problem
 
 _SPANS = 10
@@ -366,8 +366,10 @@ def _items(indexes: Sequence[int]) -> str:
 def budget_left(calls: int, replies: int, seconds: float) -> str:
     """Return the remaining budget, reported when little remains."""
     return (
-        f"(Left in this run: {calls} calls, {replies} replies with this one, "
-        f"{seconds:.0f} seconds. Answer the user before they are used up.)"
+        f"(Left in this run: {counted(calls, 'call')}, "
+        f"{counted(replies, 'reply')} with this one, "
+        f"{counted(round(seconds), 'second')}. "
+        "Answer the user before they are used up.)"
     )
 
 

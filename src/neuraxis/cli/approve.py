@@ -20,7 +20,6 @@ from neuraxis.specs import Json
 
 if TYPE_CHECKING:
     from neuraxis.events import ApprovalAsked
-    from neuraxis.session.session import Session
 
 _PAGE = 40
 """Lines of a question that are shown before the person turns the page."""
@@ -52,21 +51,18 @@ def _terminal() -> IO[str]:
     return open("/dev/tty", encoding="utf-8", errors="replace")
 
 
-async def ask_on_terminal(
-    asked: ApprovalAsked, session: Session | None = None
-) -> bool | str:
+async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
     """Ask for an approval; anything but yes is a no.
 
     All that the yes covers is shown, page by page; a letter takes a wider offer.
-    Ctrl-C ends the run. Of a file that would be replaced or deleted, the lines that
-    its `session` would lose are shown, too.
+    Ctrl-C ends the run.
     """
     with contextlib.ExitStack() as stack:
         source: IO[str] = sys.stdin
         if not source.isatty():  # what is piped in is no answer
             source = stack.enter_context(_terminal())
         _forget_typed(source)
-        *first, last = pages(question(asked, session))
+        *first, last = pages(question(asked))
         offers = dict(zip(_LETTERS, asked.offers, strict=False))
         what = "Run all of them" if asked.plan else "Run it"
         if "files" in cast("dict[str, Json]", asked.call):
@@ -98,11 +94,10 @@ def pages(text: str) -> list[str]:
     return ["\n".join(lines[at : at + _PAGE]) for at in range(0, len(lines), _PAGE)]
 
 
-def question(asked: ApprovalAsked, session: Session | None = None) -> str:
+def question(asked: ApprovalAsked) -> str:
     """Return the question as lines of inert text."""
-    own = None if asked.inside else session
     if asked.plan:
-        return _plan_question(asked, own)
+        return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
     files = cast("dict[str, list[Json]]", call.get("files", {}))
     does = "ran, and its files are held back" if files else "wants to run"
@@ -113,28 +108,25 @@ def question(asked: ApprovalAsked, session: Session | None = None) -> str:
     for path, code in cast("dict[str, str]", call.get("code", {})).items():
         lines.append(f"    {_one(path)} is")
         lines += [f"    | {_one(line)}" for line in code.split("\n")]
-    lines += _lost(call, own)
+    lines += _lost(call)
     lines.append(f"  reason: {_one(asked.reason)}")
     return "\n".join(lines)
 
 
-def _lost(call: Mapping[str, Json], session: Session | None) -> list[str]:
+def _lost(call: Mapping[str, Json]) -> list[str]:
     """Return what is lost of the person's files, as inert lines."""
-    if session is None or "replaces" not in call:
-        return []
-    from neuraxis.cli.display.lost import lost_lines
-
-    return [f"    {_one(line)}" for line in lost_lines(call, session)]
+    lines = cast("list[Json]", call.get("lost", []))
+    return [f"    {_one(line)}" for line in lines]
 
 
-def _plan_question(asked: ApprovalAsked, session: Session | None) -> str:
+def _plan_question(asked: ApprovalAsked) -> str:
     """List all calls of a plan, with those the approval covers."""
     lines = [f"? {_nested_agents(asked)}{_one(asked.reason)}:"]
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
         lines.append(f"  {number}. {_name(call)}")
         shown = arguments_shown(call["arguments"], call["origins"])
-        lines += [f"  {line}" for line in shown + _lost(call, session)]
+        lines += [f"  {line}" for line in shown + _lost(call)]
         if reason := call.get("reason"):
             lines.append(f"     needs your approval: {_one(reason)}")
     return "\n".join(lines)

@@ -12,7 +12,7 @@ import click
 
 from neuraxis.call_errors.checking import for_person, problem_text
 from neuraxis.cli.display.text import echo, echo_json, one_line
-from neuraxis.cli.options import CALLS, Choices, read_file, session_options
+from neuraxis.cli.options import CALLS, Choices, pairs_of, read_file, session_options
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError
 
@@ -68,10 +68,7 @@ def call(
     from neuraxis.messages import Call, CallError
     from neuraxis.models.scripted import ScriptedModel
 
-    with make_session(
-        _choices(options),
-        model=ScriptedModel([]),
-    ) as session:
+    with make_session(Choices(**options), model=ScriptedModel([])) as session:
         plugin, dot, command = target.rpartition(".")
         found = session.registry.find(plugin if dot else None, command)
         if isinstance(found, CallError) and dot:
@@ -81,7 +78,9 @@ def call(
         if wants_help:
             _say_parameters(found.spec, context)
             return 0
-        typed = _arguments([*_pairs(params), *_options(context.args, found.spec)])
+        typed = _arguments(
+            [*pairs_of(params, "--param "), *_options(context.args, found.spec)]
+        )
         arguments = _read_strictly(typed, found.spec) if options["strict"] else typed
         named = Call(
             id="a1",
@@ -141,20 +140,6 @@ def _place(raised: BaseException | None) -> str:
             place = f" (at {file}:{trace.tb_lineno}, in {code.co_name})"
         trace = trace.tb_next
     return place
-
-
-def _choices(options: dict[str, Any]) -> Choices:
-    return Choices(**options)
-
-
-def _pairs(params: tuple[str, ...]) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for param in params:
-        name, equals, value = param.partition("=")
-        if not equals:
-            raise ConfigError(f"--param {param}: expected NAME=VALUE")
-        pairs.append((name, value))
-    return pairs
 
 
 def _say_parameters(spec: CommandSpec, context: click.Context) -> None:

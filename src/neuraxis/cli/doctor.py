@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from neuraxis import __version__
 from neuraxis.cli.display.text import echo, echo_json
@@ -45,15 +46,11 @@ def doctor(as_json: bool) -> int:
         *_sandbox(settings),
     ]
     if as_json:
-        rows = [
-            {"what": item.what, "state": item.state, "detail": item.detail}
-            for item in findings
-        ]
         sources = {
             key: {"value": setting.value, "source": setting.source}
             for key, setting in settings.values.items()
         }
-        echo_json({"findings": rows, "settings": sources})
+        echo_json({"findings": [*map(asdict, findings)], "settings": sources})
     else:
         for item in findings:
             mark = {"ok": "✓", "missing": "–", "broken": "✗"}[item.state]

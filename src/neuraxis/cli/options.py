@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 import json
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,6 @@ from neuraxis.formatting import did_you_mean, nearest, why_unusable
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
-    from neuraxis.events import ApprovalAsked
     from neuraxis.journal import Journal, SessionInfo
     from neuraxis.planning.plan import OnError
     from neuraxis.policy.gate import Approve
@@ -254,6 +253,25 @@ def read_file(file: str | Path, before: str = "", after: str = "") -> str:
         raise ConfigError(f"{before}{file}: cannot be read: {reason}{after}") from error
 
 
+def pairs_of(texts: Iterable[str], option: str = "") -> list[tuple[str, str]]:
+    """Return the name and the value of each NAME=VALUE.
+
+    Args:
+        texts: as they are typed.
+        option: what they are given by, such as `--set `, for the error.
+
+    Raises:
+        ConfigError: one has no `=`.
+    """
+    pairs: list[tuple[str, str]] = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"{option}{text}: expected NAME=VALUE")
+        pairs.append((name.strip(), value))
+    return pairs
+
+
 def _schema_in(file: str | None) -> Json:
     """Return the JSON Schema in a file."""
     if file is None:
@@ -310,12 +328,7 @@ def make_session(
 
     settings = settings_of(choices)
     policy = policy_from(settings.section("policy"))
-    made: list[Session] = []
-
-    async def ask(asked: ApprovalAsked) -> bool | str:
-        return await ask_on_terminal(asked, *made)
-
-    approve = approve or (ask if is_somebody_there() else None)
+    approve = approve or (ask_on_terminal if is_somebody_there() else None)
     if choices.template:
         read_file(choices.template, "--template ")
     arguments = SessionArguments(
@@ -344,7 +357,6 @@ def make_session(
             session = Session(id=reopen, **arguments)
         else:
             session = Session.open(resume, **arguments)
-    made.append(session)
     _tell_unused(choices.yes_to if reopen is None else (), session)
     return session
 
@@ -421,10 +433,8 @@ def session_to_continue(
     opened = existing_journal(journal)
     known: Sequence[SessionInfo] = ()
     if opened is not None:
-        try:
+        with closing(opened):
             known = opened.sessions()
-        finally:
-            opened.close()
     if given is not None:
         return session_in(known, given)
     if not known:

@@ -12,9 +12,9 @@ import click
 
 from neuraxis.call_errors.checking import for_person
 from neuraxis.cli.display.text import echo, echo_file, echo_json
-from neuraxis.cli.options import PLANS, Choices, read_file, session_options
+from neuraxis.cli.options import PLANS, Choices, pairs_of, read_file, session_options
 from neuraxis.cli.standard_output import answers_alone
-from neuraxis.errors import ConfigError, StorageError
+from neuraxis.errors import StorageError
 from neuraxis.formatting import counted, in_seconds, why_unusable
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def run(
     from neuraxis.execution.budget import Budget
 
     saved = _read(file)
-    params = saved.values(_pairs(given))
+    params = saved.values(pairs_of(given, "--set "))
     if svg is not None:
         check_folder(svg)
     results: list[Result] = []
@@ -174,7 +174,7 @@ def _checked(
 ) -> tuple[SavedPlan, Plan]:
     """Return the checked plan of a file; missing parameters count as valid."""
     saved = _read(file)
-    params = saved.values(_pairs(given), samples=True)
+    params = saved.values(pairs_of(given, "--set "), samples=True)
     with _session(options) as session:
         return saved, session.check(saved.calls, params)
 
@@ -193,16 +193,6 @@ def _report_problems(built: Plan) -> bool:
     for note in built.notes:
         echo(f"note: {note}", err=True)
     return not built.problems
-
-
-def _pairs(given: Sequence[str]) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {text}: expected NAME=VALUE")
-        pairs.append((name.strip(), value))
-    return pairs
 
 
 def _draw(built: Plan, states: Mapping[str, str], svg: Path) -> None:

@@ -13,7 +13,7 @@ import click
 
 from neuraxis.cli.display.text import echo
 from neuraxis.cli.standard_output import answers_alone
-from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
+from neuraxis.errors import ConfigError, ManifestError, error_of
 
 if TYPE_CHECKING:
     from neuraxis.specs import PluginSpec
@@ -40,7 +40,7 @@ def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
         try:
             source = find_source(text)
         except ConfigError as error:
-            errors.append(_error(text, str(error)))
+            errors.append(error_of(text, str(error)))
             continue
         if source is None:
             loaded, wrong = load_plugins([text])
@@ -53,7 +53,7 @@ def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
             errors.append(error)
             continue
         except ConfigError as error:
-            errors.append(_error(text, str(error)))
+            errors.append(error_of(text, str(error)))
             continue
         finally:
             source.close_plugins()
@@ -63,10 +63,6 @@ def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
             else:
                 errors.append(ManifestError(plugin.problems))
     return plugins, errors
-
-
-def _error(where: str, text: str) -> ManifestError:
-    return ManifestError((ManifestProblem(file=where, line=0, message=text),))
 
 
 def add_to_settings(source: str, folder: Path | None = None) -> Path:

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from neuraxis.cli.display.text import echo, echo_json
-from neuraxis.cli.options import BUILTIN, Choices, plugin_sources, settings_of
+from neuraxis.cli.options import Choices, plugin_sources, settings_of
 from neuraxis.cli.plugin_sources import add, new_skill
 from neuraxis.errors import ConfigError
+from neuraxis.formatting import counted
 
 
 @click.group()
@@ -125,16 +127,7 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
                 said = "is valid" if is_valid else "cannot be called"
                 echo(f"{given}: {plugin.spec.name} {said} ({commands})")
     if as_json:
-        rows = [
-            {
-                "file": problem.file,
-                "line": problem.line,
-                "severity": problem.severity,
-                "message": problem.message,
-            }
-            for problem in problems
-        ]
-        echo_json(rows)
+        echo_json([*map(asdict, problems)])
     return 1 if failed else 0
 
 
@@ -167,8 +160,7 @@ def convert(source: str, notation: str) -> int:
             raise errors[0]
         spec = loaded[0].spec
     if notation == "json-schema":
-        schemas = to_json_schema(spec)
-        echo_json(schemas, indent=2)
+        echo_json(to_json_schema(spec), indent=2)
     else:
         echo(to_v2(spec) if notation == "v2" else to_yaml(spec))
     return 0
@@ -176,6 +168,14 @@ def convert(source: str, notation: str) -> int:
 
 @plugins.command(short_help="Record plugins in a lock file, to refuse later changes.")
 @click.argument("source", nargs=-1, type=click.Path())
+@click.option(
+    "-p",
+    "--plugin",
+    multiple=True,
+    type=click.Path(),
+    metavar="PLUGIN",
+    help="The same as SOURCE; can be given several times.",
+)
 @click.option("--accept", multiple=True, help="Accept this plugin's changes.")
 @click.option(
     "--file",
@@ -183,16 +183,26 @@ def convert(source: str, notation: str) -> int:
     type=click.Path(),
     help="The lock file; default: neuraxis.lock.json.",
 )
-def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> int:
+def lock(
+    source: tuple[str, ...],
+    plugin: tuple[str, ...],
+    accept: tuple[str, ...],
+    path: str | None,
+) -> int:
     """Record how plugins describe themselves; later changes are refused.
 
-    Without SOURCE: the built-in plugins and those in the settings. A plugin that has
-    changed stays refused until you accept it by name.
+    Without SOURCE: the plugins in the settings. A plugin that has changed stays
+    refused until you accept it by name. The built-in plugins are never refused.
     """
+    from neuraxis.cli.plugin_sources import load_all
+    from neuraxis.plugins.loader import builtin_names, is_builtin
     from neuraxis.plugins.lock import FILE_NAME, read_lock, write_lock
     from neuraxis.plugins.lock import accept as accepted
 
-    loaded, errors = _load(source)
+    given = (*source, *plugin)
+    choices = Choices()
+    named = given or plugin_sources(choices, settings_of(choices))
+    loaded, errors = load_all([item for item in named if not is_builtin(item)])
     if errors:
         raise errors[0]
     file = Path(path or FILE_NAME)
@@ -204,21 +214,16 @@ def lock(source: tuple[str, ...], accept: tuple[str, ...], path: str | None) -> 
             f"{', '.join(sorted(known))}"
         )
     before = read_lock(file, anew=accept)
-    kept, refused = accepted(before, specs, accept)
+    kept, refused = accepted(before, specs, accept, taken=builtin_names())
     for name, lines in refused.items():
-        again = " ".join(("neuraxis plugins lock", *source, "--accept", name))
-        echo(f"{name} has changed; to accept it: {again}", err=True)
+        again = " ".join(("neuraxis plugins lock", *given, "--accept", name))
+        echo(f"{name} is not accepted yet; to accept it: {again}", err=True)
         for line in lines:
             echo(f"    {line}", err=True)
     write_lock(file, kept)
     added = [name for name in kept if before is None or name not in before]
-    echo(f"{file}: {len(kept)} plugins" + (f", new: {', '.join(added)}" * bool(added)))
-    if source and not any(name in kept for name in BUILTIN):
-        echo(
-            "the built-in plugins are not in it, so they will be refused: add them "
-            "with `neuraxis plugins lock`, or run with --no-builtin",
-            err=True,
-        )
+    new = f", new: {', '.join(added)}" * bool(added)
+    echo(f"{file}: {counted(len(kept), 'plugin')}{new}")
     return 1 if refused else 0
 
 

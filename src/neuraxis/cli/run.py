@@ -196,7 +196,9 @@ def ask(
     elif plan is not None and plan.asked:
         left = [one for one in plan.steps if one not in plan.ended]
         calls = ", ".join(f"{one} {plan.steps[one]['tool']}" for one in left)
-        echo(f"not run, since you ask for something else: {one_line(calls)}", err=True)
+        echo(
+            f"not run, since you asked for something else: {one_line(calls)}", err=True
+        )
     try:
         answer, code = _drive(session, request, live)
     finally:
@@ -215,10 +217,7 @@ def _waiting_plan(session: Session) -> Standing | None:
 def _drive(
     session: Session, request: str | None, watch: Watch | None
 ) -> tuple[Answer, int]:
-    import asyncio  # slow to import
-
     from neuraxis.events import PlanChecked
-    from neuraxis.session.event_loop import SyncLoop
 
     answers: list[Answer] = []  # not returned: asyncio would write it out as text
     refused = False
@@ -239,17 +238,8 @@ def _drive(
         finally:
             await session.model.close()
 
-    loop = SyncLoop()  # `asyncio.run` waits for threads that hang
-    try:
-        with signals.children_ended(), kept_for_answers():
-            try:
-                loop.run(go())
-            except asyncio.CancelledError:
-                signals.raise_received()
-            if signals.was_signalled():  # at its very end
-                signals.raise_received()
-    finally:
-        loop.close()
+    with kept_for_answers():
+        signals.run_to_end(go())
     return answers[0], code_of(answers[0], refused)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import click
-from msgspec.structs import fields
+from msgspec.structs import asdict, fields
 
 from neuraxis.cli.display.text import (
     columns,
@@ -22,13 +23,13 @@ from neuraxis.cli.options import (
     Choices,
     existing_journal,
     journal_path,
+    pairs_of,
     session_in,
     session_options,
     session_to_continue,
     settings_of,
 )
 from neuraxis.cli.standard_output import stdout
-from neuraxis.errors import ConfigError
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -80,24 +81,10 @@ def ls(journal: str | None, as_json: bool) -> int:
     """
     from neuraxis.session.past import waiting
 
-    opened = _journal(journal)
-    try:
+    with closing(_journal(journal)) as opened:
         known = waiting.list_sessions(opened)
-    finally:
-        opened.close()
     if as_json:
-        rows = [
-            {
-                "session": info.session,
-                "started": info.started,
-                "ended": info.ended,
-                "events": info.events,
-                "state": info.state,
-                "title": info.title,
-            }
-            for info in known
-        ]
-        echo_json(rows)
+        echo_json([asdict(info) for info in known])
         return 0
     ids = [one_line(info.session) for info in known]
     width = max(map(len, ids), default=0)
@@ -122,12 +109,9 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
     """
     from neuraxis.events import Unknown, to_json
 
-    opened = _journal(journal)
-    try:
+    with closing(_journal(journal)) as opened:
         own = session_in(opened.sessions(), session)
         entries = opened.read(own)
-    finally:
-        opened.close()
     if entries and not as_json:
         echo(f"session {one_line(own)}, begun {_when(entries[0].at)}")
     for entry in entries:
@@ -174,16 +158,13 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
     from neuraxis.cli.run import question_lines, resuming
     from neuraxis.session.past import waiting
 
-    opened = _journal(journal)
-    try:
+    with closing(_journal(journal)) as opened:
         known = waiting.list_sessions(opened)
         if session is not None:
             own = session_in(known, session)
             known = [info for info in known if info.session == own]
         ids = [info.session for info in known if info.state == "waiting"]
         found = [each for own in ids for each in waiting.pending(opened, own)]
-    finally:
-        opened.close()
     for question in found:
         if as_json:
             echo_json(question.to_json())
@@ -213,10 +194,7 @@ def approve(
     A value is read as JSON, else as text. `neuraxis sessions resume` runs the call.
     """
     arguments: dict[str, Json] = {}
-    for item in changed:
-        name, equals, value = item.partition("=")
-        if not equals:
-            raise ConfigError(f"{item}: expected NAME=VALUE")
+    for name, value in pairs_of(changed):
         try:
             arguments[name] = json.loads(value)
         except ValueError:
@@ -243,14 +221,11 @@ def _answer(
     from neuraxis.cli.run import resuming
     from neuraxis.session.past import waiting
 
-    opened = _journal(journal)
-    try:
+    with closing(_journal(journal)) as opened:
         own = session_in(opened.sessions(), session)
         opened.claim(own)
         answered = waiting.answer(opened, own, question, **said)
         left = waiting.pending(opened, own)
-    finally:
-        opened.close()
     verb = "approved" if answered.allowed else "denied"
     after = (
         f"still open: {', '.join(each.id for each in left)} (neuraxis sessions pending "

@@ -13,10 +13,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Coroutine, Generator, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import asyncio
@@ -130,11 +130,6 @@ def cancelled_by_signals() -> Generator[None]:
         _STATE.stop = None
 
 
-def was_signalled() -> bool:
-    """Return whether a signal came that was not answered yet."""
-    return _STATE.number != 0
-
-
 @contextlib.contextmanager
 def children_ended() -> Generator[None]:
     """End the processes that were started inside, where it is broken off."""
@@ -144,6 +139,30 @@ def children_ended() -> Generator[None]:
     except (KeyboardInterrupt, Signalled):
         end_descendants(before)
         raise
+
+
+def run_to_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine, which `cancelled_by_signals` may cancel.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed; its child processes are ended.
+        Signalled: another signal came; so are they.
+    """
+    import asyncio  # slow to import, and most commands run nothing
+
+    from neuraxis.session.event_loop import SyncLoop
+
+    loop = SyncLoop()  # `asyncio.run` waits for threads that hang
+    try:
+        with children_ended():
+            try:
+                loop.run(work)
+            except asyncio.CancelledError:
+                raise_received()
+            if _STATE.number:  # a signal came at its very end
+                raise_received()
+    finally:
+        loop.close()
 
 
 def end_descendants(spared: Collection[int]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from neuraxis.cli.display.text import echo, one_line, short
 from neuraxis.cli.options import (
@@ -18,10 +20,10 @@ from neuraxis.cli.options import (
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from neuraxis.events import Event, Unknown
-    from neuraxis.journal import Journal
+    from neuraxis.journal import Entry, Journal, SessionInfo
     from neuraxis.sandbox.files.history import Undone
 
 
@@ -39,57 +41,82 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
     opened = existing_journal(path, named=journal is not None)
     if opened is None:
         raise ConfigError(f"there is nothing to undo: there is no journal {path}")
-    try:
+    with closing(opened):
         known = opened.sessions()
-        ids = [info.session for info in known]
         if given is not None:
-            ids = [session_in(known, given)]
-        for session in ids:
-            events = [entry.event for entry in opened.read(session)]
-            if (request := _last_change(events)) is not None:
+            own = session_in(known, given)
+            known = [info for info in known if info.session == own]
+        while (last := _last_of(opened, known)) is not None:
+            undone = _undo(opened, last, Path(path), yes)
+            if undone.run:  # else its files are as they were before
+                request = last.requests.get(undone.run)
                 what = short(request) if request else "the calls"
-                echo(f"undoing {what} of session {session}", err=True)
-                return show_undone(_undo(opened, session, events, Path(path), yes))
-    finally:
-        opened.close()
-    where = f"session {ids[0]}" if given is not None else f"the journal {path}"
+                echo(f"undoing {what} of session {last.session}", err=True)
+                return show_undone(undone)
+    where = f"session {known[0].session}" if given else f"the journal {path}"
     echo(f"nothing to undo: no run in {where} changed a file", err=True)
     return 0
 
 
-def _last_change(events: Sequence[Event | Unknown]) -> str | None:
-    """Return the request that `undo` takes back; None if there is none."""
+class _Change(Struct, frozen=True, kw_only=True):
+    """The last change of a session that is not undone."""
+
+    session: str
+    events: Sequence[Event | Unknown]
+    requests: Mapping[int, str]
+    """What the user asked for, by run."""
+    at: float
+
+
+def _last_of(journal: Journal, known: Sequence[SessionInfo]) -> _Change | None:
+    """Return the last change of these sessions that is not undone."""
+    last: _Change | None = None
+    for info in known:
+        if last is not None and info.ended < last.at:
+            break  # those before it ended earlier still
+        found = _last_change(info.session, journal.read(info.session))
+        if found is not None and (last is None or found.at > last.at):
+            last = found
+    return last
+
+
+def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
+    """Return what `undo` would take back in a session, if anything."""
     from neuraxis.events import FileChanged, MessageSent, RunUndone
 
+    events = [entry.event for entry in entries]
     undone = {event.run for event in events if isinstance(event, RunUndone)}
-    request, found = "", None
-    for event in events:
+    request, requests = "", dict[int, str]()
+    before, changed = dict[tuple[int, str], str](), dict[tuple[int, str], float]()
+    for entry in entries:
+        event = entry.event
         if isinstance(event, MessageSent) and event.sender == "user":
             request = event.content
         elif isinstance(event, FileChanged) and event.run not in undone:
-            found = request
-    return found
+            requests[event.run] = request
+            at = event.run, event.path
+            if event.after != before.setdefault(at, event.before):
+                changed[at] = entry.at
+            else:  # the same bytes again are no change
+                changed.pop(at, None)
+    if not changed:
+        return None
+    last = max(changed.values())
+    return _Change(session=session, events=events, requests=requests, at=last)
 
 
-def _undo(
-    journal: Journal,
-    session: str,
-    events: Sequence[Event | Unknown],
-    path: Path,
-    yes: bool,
-) -> Undone:
+def _undo(journal: Journal, last: _Change, path: Path, yes: bool) -> Undone:
     from neuraxis.sandbox.files.history import FileHistory
     from neuraxis.sandbox.files.versions import VersionStore
     from neuraxis.session.files import budget_of, versions_root
 
+    session, budget = last.session, budget_of(settings_of(Choices()))
     files = FileHistory(
-        _workspace(events),
-        VersionStore(
-            versions_root(path, None), session, budget_of(settings_of(Choices()))
-        ),
+        _workspace(last.events),
+        VersionStore(versions_root(path, None), session, budget),
         lambda event: journal.append(session, event, durable=True),
     )
-    files.replay(events)
+    files.replay(last.events)
     return files.undo(lambda name: yes or _agrees(name))
 
 
@@ -122,7 +149,6 @@ def show_undone(undone: Undone) -> int:
     ):
         for name in names:
             echo(f"{what}: {one_line(name)}")
-    if not any((undone.restored, undone.removed, undone.changed_since, undone.lost,
-                undone.refused)):  # fmt: skip
+    if not undone.run:
         echo("nothing to undo: no run of this conversation changed a file", err=True)
     return 1 if undone.changed_since or undone.lost or undone.refused else 0

@@ -25,7 +25,8 @@ from neuraxis.parsing.json_scan import (
 FENCED = "a fence or tag around the block"
 ONLY_FIRST = "only the first block was read"
 
-_NEXT_QUESTION = re.compile(r"^(?:q:|# Evaluate this)", re.MULTILINE)
+NEXT_QUESTION = re.compile(r"^(?:q:|# Evaluate this)", re.MULTILINE)
+"""Begin of what a model asks itself behind its calls."""
 _REACT = re.compile(
     r"\s*(?:Question:[^\n]*\n\s*)?Thought:.*?(?:\nFinal Answer:|\Z)", re.DOTALL
 )
@@ -109,7 +110,7 @@ def said_around(
         if after_block:
             part = strip_fence_after(part)
             after_block = False
-        if block_seen and (question := _NEXT_QUESTION.search(part)) is not None:
+        if block_seen and (question := NEXT_QUESTION.search(part)) is not None:
             notes["a question that the model asked itself"] = None
             stretches[-1] += part[: question.start()]
             break

@@ -6,8 +6,9 @@ Every dialect asks this before it takes a call (rule 4 of docs/native.md).
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import cast
+from typing import Literal, cast
 
 from msgspec import Struct
 
@@ -21,15 +22,14 @@ from neuraxis.dialects.families.cut import (
     is_framed,
     without_frames,
 )
-from neuraxis.dialects.segments import adjacent, own_turn
+from neuraxis.dialects.lead_in import ACT, is_reported, is_step, leads_elsewhere
+from neuraxis.dialects.segments import NEXT_QUESTION, adjacent, own_turn
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError
 from neuraxis.parsing.json_errors import Fault, broken
 from neuraxis.parsing.json_scan import Piece, strip_fence_after, strip_fence_before
 from neuraxis.specs import Json
 
-_ACT = r"(?:call|carr|do|execut|issu|mak|perform|run|send|submit|us|writ)"
-"""Verbs of which a call is the object, without their endings."""
 _IF_YOU = (
     r"\b(?:after|as soon as|if|once|until|when) you(?:['’](?:d|ve|re)| are| have)?"
     r" (?:\w+ )?(?:agree|approv|confirm|consent|happy|ok|okay|ready|say so|sure)"
@@ -37,7 +37,7 @@ _IF_YOU = (
 _SHOWN = re.compile(
     r"(?i:\b(?:examples?|e\.g|for instance|such as|you (?:c|w|sh)ould|once you)\b"
     r"(?:[^.]|\.(?=\S)|(?<=e\.g)\.)*+$)"
-    rf"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{_ACT}\w*\b[^.]*$)"
+    rf"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{ACT}\w*\b[^.]*$)"
     r"|(?i:\b(?:shall|should|may|can|do|would)\s+(?:i|we|you)\b[^.]*\?$)"
     rf"|(?i:{_IF_YOU}[^.]*$)"
     # "Yesterday I ran:", "what we ran a minute ago:", "The page says:"
@@ -51,15 +51,6 @@ _SHOWN = re.compile(
     r"|^(?:if|for|while|def|with|try|elif|else|except)\b.*:$"
 )
 """What the line before a call says of one that is only shown or asked about."""
-_OPEN = re.compile(
-    rf"\b(?:i|we)(?:['’]d| would| could| might)\s+(?:\w+\s+)?{_ACT}(?:e|te|y)?\b"
-    r"[^.]*\.?$|\b(?:have been|had been|was|were)\W*$"
-    # "Once she agreed, I will send:", "Tomorrow morning I am going to send:"
-    r"|^\W*(?:as soon as|if|once(?! (?:again|more)\b)|until(?! now\b))\b(?! i\b)[^.]*$"
-    r"|^\W*(?:later|tomorrow|tonight) (?:\w+ )?(?:i|we)\b[^.]*$",
-    re.IGNORECASE,
-)
-"""What leaves open whether the call behind it is one."""
 _MAY_I = re.compile(
     r"\b(?P<if>(?:if|whether) )?(?:(?:shall|should|may|can|could) (?:i|we)"
     r"|(?:i|we) (?:shall|should|may|can|could)"
@@ -94,7 +85,7 @@ _IT = (
     r"|the (?:action|call|code|command|function|message|operation|request|tool)s?)\b"
 )
 _DO_IT = re.compile(
-    rf"\W*(?:\w+ )?(?:{_ACT}(?:e|te|y)?(?: \w+)? {_IT}|go ahead\b|proceed\b|continue\b)"
+    rf"\W*(?:\w+ )?(?:{ACT}(?:e|te|y)?(?: \w+)? {_IT}|go ahead\b|proceed\b|continue\b)"
     r"|\W*\Z",
     re.IGNORECASE,
 )
@@ -152,21 +143,24 @@ def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) 
     shown = _shown(text, found)
     found = own_turn(found, lambda piece: piece.start not in shown and is_call(piece))
     made = [piece for piece in found if piece.start not in shown and is_call(piece)]
-    if made and _asks(text, made, found[-1].end):
+    said_aloud = _without_thoughts(text, found)
+    if made and _asks(said_aloud, made, found[-1].end):
         shown.update(piece.start for piece in made)
         made = []
-    unclear = _asked_else(text, made, found[-1].end) if made else None
+    unclear = _asked_else(said_aloud, made, found[-1].end) if made else None
     said = [piece.start for piece in found if _is_words(text, piece)]
     for group in adjacent(text, made):
         first, last = group[0], group[-1]
         listed = bool(said) and _is_code_list(text, group)
         if listed and said[-1] > last.start:
             shown.update(piece.start for piece in group)
-        elif (listed and said[0] < first.start) or _is_open(text, first.start):
+            continue
+        listed = listed and said[0] < first.start
+        if listed or _is_open(said_aloud, found, group, made):
             unclear = unclear or malformed_reply(
                 "the words around it leave open whether this call is made or only "
                 f"shown: {quote(text[first.start : first.start + 60])}; to make it, "
-                "write it without such words."
+                "write it without such words; to show it, begin its lines with >."
             )
     return Sent(
         found=found,
@@ -174,6 +168,16 @@ def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) 
         shown=frozenset(shown),
         unclear=unclear,
     )
+
+
+def _without_thoughts(text: str, found: Sequence[Piece]) -> str:
+    """Return the text with line ends in the place of each thought."""
+    parts, at = list[str](), 0
+    for piece in found:
+        if piece.kind == "thought":
+            parts += text[at : piece.start], "\n" * (piece.end - piece.start)
+            at = piece.end
+    return "".join([*parts, text[at:]]) if at else text
 
 
 def nameless_call(text: str, sent: Sent) -> Fault | None:
@@ -279,12 +283,31 @@ def _is_words(text: str, piece: Piece) -> bool:
     return piece.kind == "text" and not between_calls(without_frames(part))
 
 
-def _is_open(text: str, start: int) -> bool:
-    """Return whether the line before a call is about what could be."""
-    words = before_frames(text[max(0, start - 400) : start])
-    line = _line(strip_fence_before(words))
-    asks = line.endswith(_ASKS) and not is_framed(text, start)
-    return asks or _OPEN.search(line) is not None
+def _is_open(
+    text: str, found: Sequence[Piece], group: Sequence[Piece], made: Sequence[Piece]
+) -> bool:
+    """Return whether the words around a call tell of another one."""
+    if len(found) == len(group):
+        return False
+    first, last = group[0], group[-1]
+    since, until = _gap(found, first, -1), _gap(found, last, 1)
+    words = text[max(since, first.start - 400) : first.start]
+    line = _line(strip_fence_before(before_frames(words)))
+    rest = text[last.end : min(until, last.end + 300)]
+    rest = NEXT_QUESTION.split(behind_frames(strip_fence_after(rest)), maxsplit=1)[0]
+    asks = line.endswith(_ASKS) and not is_framed(text, first.start)
+    goes_on = last is made[-1] and is_step(line, rest)
+    return asks or goes_on or leads_elsewhere(line) or is_reported(rest)
+
+
+def _gap(found: Sequence[Piece], piece: Piece, step: Literal[1, -1]) -> int:
+    """Return where the words beside a call end that `step` leads to."""
+    at = bisect_left(found, piece.start, key=lambda other: other.start) + step
+    while 0 <= at < len(found) and found[at].kind in ("text", "marker", "thought"):
+        at += step
+    if not 0 <= at < len(found):
+        return found[at - step].start if step < 0 else found[at - step].end
+    return found[at].end if step < 0 else found[at].start
 
 
 def _is_code_list(text: str, group: Sequence[Piece]) -> bool:
@@ -362,8 +385,9 @@ def _asked_else(text: str, calls: Sequence[Piece], end: int) -> CallError | None
 
 
 def _behind(text: str, calls: Sequence[Piece], end: int) -> str:
-    """Return the words behind the last call."""
-    return behind_frames(text[calls[-1].end : min(end, calls[-1].end + 400)])
+    """Return the words behind the last call, without an imagined question."""
+    words = behind_frames(text[calls[-1].end : min(end, calls[-1].end + 400)])
+    return NEXT_QUESTION.split(words, maxsplit=1)[0]
 
 
 def _wishes(words: str) -> Iterator[str]:

@@ -177,8 +177,8 @@ def _files(
     plugin, spec = step.command.plugin.name, step.command.spec
     loop = asyncio.get_running_loop()
 
-    def ask(held: Mapping[str, Sequence[str]]) -> str:
-        asked = ask_about_files(step, held, gate)
+    def ask(held: Mapping[str, Sequence[str]], lost: Sequence[str]) -> str:
+        asked = ask_about_files(step, held, lost, gate)
         if threading.get_ident() == here:  # an async command cannot wait here
             asked.close()
             return NOBODY

@@ -51,11 +51,20 @@ def report_started(
     )
 
 
-def report_stored(call_id: str, kept: Kept, emit: Callable[[Event], None]) -> None:
-    """Report that an answer became an asset, if it did."""
+def report_stored(
+    asset_id: str, kept: Kept, emit: Callable[[Event], None], *, own: bool = False
+) -> None:
+    """Report a stored answer or attachment."""
     if kept.stored:
-        kind = call_errors.type_name(kept.value)
-        emit(AssetStored(id=call_id, kind=kind, meta=kept.meta, bytes=kept.bytes))
+        emit(
+            AssetStored(
+                id=asset_id,
+                kind=call_errors.type_name(kept.value),
+                meta=kept.meta,
+                bytes=kept.bytes,
+                own=own,
+            )
+        )
 
 
 def report_finished(result: Result, runtime: Runtime, step: Step | None = None) -> None:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest, refuse
 from neuraxis.messages import Chunk, Completion, Prompt
-from neuraxis.models.accumulate import Joiner
+from neuraxis.models.accumulate import Closable, Joiner
 from neuraxis.models.parts import as_seen_by
 from neuraxis.settings import Settings
 
@@ -171,15 +172,11 @@ async def complete(
         if iscoroutine(chunks):
             chunks.close()  # else Python warns that nobody awaited it
         refuse(f"model {model.name}: stream", "an `async def` that yields", chunks)
-    try:
-        async for chunk in chunks:
+    async with aclosing(Closable(chunks)) as pieces:
+        async for chunk in pieces:
             if not isinstance(cast("Any", chunk), Chunk):
                 refuse(f"model {model.name}: stream", "each piece as a Chunk", chunk)
             joined.add(chunk)
             if on_chunk is not None:
                 on_chunk(chunk)
-    finally:
-        close = getattr(chunks, "aclose", None)  # async generators have it
-        if close is not None:
-            await close()
     return joined.completion(model.name)

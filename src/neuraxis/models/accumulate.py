@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
+
+from msgspec.structs import replace
 
 from neuraxis.errors import ModelBroken
 from neuraxis.messages import (
@@ -94,14 +96,22 @@ class Joiner:
         )
 
     def _whole_calls(self) -> tuple[NativeCall, ...]:
-        return tuple(
-            NativeCall(
-                id=parts.id or f"call_{index}",
-                name=parts.name,
-                arguments="".join(parts.arguments),
-            )
-            for index, parts in sorted(self._calls.items())
-        )
+        """Return the calls, each with an id that no other has.
+
+        A call that the server repeats under its id is one call; other calls under the
+        same id are told apart, since results go back by id.
+        """
+        calls: dict[NativeCall, str] = {}
+        for index, parts in sorted(self._calls.items()):
+            own = parts.id or f"call_{index}"
+            arguments = "".join(parts.arguments)
+            call = NativeCall(id=own, name=parts.name, arguments=arguments)
+            if call in calls:
+                continue
+            while own in calls.values():
+                own = f"{own}_{index}"
+            calls[call] = own
+        return tuple(replace(call, id=own) for call, own in calls.items())
 
 
 class _CallParts:
@@ -120,11 +130,11 @@ class Closable:
 
     __slots__ = ("_chunks",)
 
-    def __init__(self, chunks: AsyncIterator[Chunk]) -> None:
+    def __init__(self, chunks: AsyncIterable[Chunk]) -> None:
         self._chunks = chunks
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
-        return self._chunks
+        return aiter(self._chunks)
 
     async def aclose(self) -> None:
         """Close the stream, to free its resources at once."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from neuraxis.errors import ModelError
 from neuraxis.messages import Chunk, Prompt
+from neuraxis.models.accumulate import Closable
 from neuraxis.models.parts import as_seen_by
 
 if TYPE_CHECKING:
@@ -57,11 +59,12 @@ class Failover:
             model = self._models[index]
             given = False
             yield Chunk(model=model.name)
-            chunks = model.stream(as_seen_by(model, prompt))
+            stream = Closable(model.stream(as_seen_by(model, prompt)))
             try:
-                async for chunk in chunks:
-                    given = given or bool(chunk.text or chunk.tool_calls)
-                    yield chunk
+                async with aclosing(stream) as chunks:
+                    async for chunk in chunks:
+                        given = given or bool(chunk.text or chunk.tool_calls)
+                        yield chunk
                 self._failed.pop(index, None)
                 return
             except ModelError as error:
@@ -73,10 +76,6 @@ class Failover:
                     raise
                 following = self._models[order[place + 1]].name
                 note = f"{model.name} failed, {following} is asked: {error}"
-            finally:
-                close = getattr(chunks, "aclose", None)  # an async generator has it
-                if close is not None:
-                    await close()
             yield Chunk(note=note)
 
     async def close(self) -> None:

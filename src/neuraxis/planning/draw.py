@@ -154,7 +154,7 @@ def as_svg(steps: Sequence[Drawn]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{across}" height="{down}" '
         f'viewBox="0 0 {across} {down}" role="img" '
-        f'aria-label="a plan of {len(steps)} steps" '
+        f'aria-label="a plan of {counted(len(steps), "step")}" '
         'font-family="system-ui, sans-serif" font-size="13">',
         f'<rect width="{across}" height="{down}" fill="#ffffff"/>',
     ]

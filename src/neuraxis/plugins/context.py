@@ -20,20 +20,8 @@ else:
     Deps = TypeVar("Deps")
 
 
-def _no_progress(text: str, fraction: float | None = None) -> None:
-    """Do nothing."""
-
-
-def _no_file(path: str) -> None:
-    """Do nothing."""
-
-
-def _no_warning(text: str) -> None:
-    """Do nothing."""
-
-
-def _no_picture() -> None:
-    """Do nothing."""
+def _nothing(*said: object) -> None:
+    """Do nothing: there is no session."""
 
 
 def _no_assets() -> Sequence[Mapping[str, Json]]:
@@ -62,17 +50,17 @@ class Context(Struct, Generic[Deps], frozen=True, kw_only=True):
     """The session's settings."""
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """The plugin's own section of the configuration."""
-    progress: Callable[[str, float | None], None] = _no_progress
+    progress: Callable[[str, float | None], None] = _nothing
     """`progress(text, fraction)` shows the user how far the command is."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     """Set when the call should stop; a long-running command checks it."""
     allowed_hosts: tuple[str, ...] = ()
     """Private addresses that requests may reach."""
-    wrote: Callable[[str], None] = _no_file
+    wrote: Callable[[str], None] = _nothing
     """`wrote(path)` reports a file that was written, relative to the workspace."""
-    warn: Callable[[str], None] = _no_warning
+    warn: Callable[[str], None] = _nothing
     """`warn(text)` adds a warning to the result that the model sees."""
-    show: Callable[[], None] = _no_picture
+    show: Callable[[], None] = _nothing
     """`show()` sends the returned picture or PDF file to a model with vision."""
     assets: Callable[[], Sequence[Mapping[str, Json]]] = _no_assets
     """`assets()` lists the session's stored assets."""

@@ -1,8 +1,7 @@
 """Parse the Neuraxis extensions of a plugin description, such as effects.
 
 Manifests and `@command(...)` share these checks. An error is returned as text; the
-caller
-adds the place.
+caller adds the place.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Load a plugin from a function, class, folder, file or name.
 
 The code of a folder is its `plugin.py`: functions named like the commands, a class
-`Plugin`
-with such methods, or an object with `command(name, param)`. A plugin in the shape
-that the
-protocols came from runs unchanged: a class with `command`, created by
-`constructor(config)`
-or found alone, in `plugin.py` or `__init__.py`, receives the whole manifest. Nothing
-that a
-manifest names is ever imported.
+`Plugin` with such methods, or an object with `command(name, param)`. A plugin in the
+shape that the protocols came from runs unchanged: a class with `command`, created by
+`constructor(config)` or found alone, in `plugin.py` or `__init__.py`, receives the
+whole manifest. Nothing that a manifest names is ever imported.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec.structs import replace
 
-from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, error_of
 from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.command import plugin_from
@@ -33,7 +29,6 @@ from neuraxis.plugins.functions.instances import close_of, make_instance
 from neuraxis.plugins.functions.places import spot_of
 from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
 from neuraxis.plugins.source_files import (
-    error_of,
     import_file,
     line_of,
     making_raised,
@@ -46,6 +41,7 @@ if TYPE_CHECKING:
 
 CODE_NAMES = ("plugin.py", "__init__.py")
 GROUP = "neuraxis.plugins"
+_PREFIX = "neuraxis:"
 _BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
 
 
@@ -72,8 +68,8 @@ def load_plugin(
     if not isinstance(source, str):
         return plugin_from(source)
     name = source.strip()
-    if name.startswith("neuraxis:"):
-        return _builtin(name.removeprefix("neuraxis:"), allowed_dirs)
+    if is_builtin(name):
+        return _builtin(name.removeprefix(_PREFIX), allowed_dirs)
     path = _place(name)
     if path is not None:
         return _from_path(path, allowed_dirs, strict)
@@ -177,6 +173,11 @@ def load_plugins(
         except ConfigError as error:
             errors.append(error_of(str(source), str(error)))
     return plugins, errors
+
+
+def is_builtin(source: Any) -> bool:
+    """Check whether a source names a plugin that comes with the package."""
+    return isinstance(source, str) and source.strip().startswith(_PREFIX)
 
 
 def builtin_names() -> tuple[str, ...]:
@@ -365,20 +366,17 @@ def _dispatched(
 ) -> Command:
     """Return a command of an object with `command(command_name, param)`."""
     caller = caller_of(general)
+
+    def run(**param: Any) -> Any:
+        return general(item.name, param)
+
     takes_value = item.parameters.get("type") != "object"
     return Command(
         plugin=spec,
         spec=item,
-        run=partial(general, item.name) if takes_value else _collecting(general, item),
+        run=partial(general, item.name) if takes_value else run,
         is_async=caller.is_async,
     )
-
-
-def _collecting(general: Callable[..., Any], item: CommandSpec) -> Callable[..., Any]:
-    def run(**param: Any) -> Any:
-        return general(item.name, param)
-
-    return run
 
 
 def _named(

@@ -1,10 +1,8 @@
 """Lock file: the accepted description of each plugin.
 
 It records everything that a model is shown of a plugin and that is enforced. A plugin
-whose
-texts or schemas have changed is refused until a user has reviewed the change: a
-description
-is an instruction to the model, and may come over the network.
+whose texts or schemas have changed is refused until a user has reviewed the change: a
+description is an instruction to the model, and may come over the network.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -26,6 +24,7 @@ FILE_NAME = "neuraxis.lock.json"
 VERSION = 2
 _EARLIER = re.compile(r"_neuraxis_plugin_\w{0,255}?_[0-9a-f]{12}")
 """Module of a plugin's file in earlier lock files, which held its place."""
+_TAKEN = "it has the name of a built-in plugin, which it would stand for"
 _SHOWN = ("parameter", "parameters", "response")
 Locked = Mapping[str, Mapping[str, Json]]
 """Plugins of a lock file by name: each {digest, said}."""
@@ -208,18 +207,28 @@ def _problem(spec: PluginSpec, line: str, file: Path) -> ManifestProblem:
         # Named by its path: the name alone may not be a configured plugin.
         f"{shlex.quote(spec.source or spec.name)} --accept {shlex.quote(spec.name)}"
     )
-    return ManifestProblem(file=spec.source or spec.name, line=0, message=message)
+    return ManifestProblem(file=spec.source or spec.name, message=message)
 
 
 def accept(
-    locked: Locked | None, specs: Sequence[PluginSpec], names: Sequence[str]
+    locked: Locked | None,
+    specs: Sequence[PluginSpec],
+    names: Sequence[str],
+    *,
+    taken: Collection[str] = (),
 ) -> tuple[dict[str, Mapping[str, Json]], dict[str, list[str]]]:
-    """Return the lock file with new plugins and `names`; list other changes."""
+    """Return the lock file with new plugins and `names`; list other changes.
+
+    A new plugin with a `taken` name is accepted by its name only.
+    """
     kept: dict[str, Mapping[str, Json]] = dict(locked or {})
     refused: dict[str, list[str]] = {}
     for spec in specs:
         known = kept.get(spec.name)
-        lines = [] if known is None else changes(known, spec)
+        if known is not None:
+            lines = changes(known, spec)
+        else:
+            lines = [_TAKEN] if spec.name in taken else []
         if lines and spec.name not in names:
             refused[spec.name] = lines
         else:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.errors import ManifestError, ManifestProblem
+from neuraxis.errors import ManifestProblem, error_of
 from neuraxis.messages import CallError, Path
 from neuraxis.schema.annotations import Annotations, marks_of, trusted_fields
 from neuraxis.schema.schema import Schema
@@ -142,10 +142,11 @@ class Registry:
             ManifestError: its name, or a tool name it asks for, is taken (rule A14).
         """
         spec = plugin.spec
+        where = spec.source or spec.name
         earlier = self._plugins.get(spec.name)
         if earlier is not None:
-            raise _taken(
-                spec,
+            raise error_of(
+                where,
                 f"the plugin name {spec.name!r} is taken by {earlier.spec.source}; "
                 f"{_renaming(spec)}",
             )
@@ -158,8 +159,8 @@ class Registry:
             name = command.spec.tool_name or ""
             other = self._explicit.get(name)
             if other is not None:
-                raise _taken(
-                    spec,
+                raise error_of(
+                    where,
                     f"the tool_name {name!r} of {spec.name}.{command.spec.name} is "
                     f"taken by {other.plugin.name}.{other.spec.name} "
                     f"({other.plugin.source}); give one of them another tool_name",
@@ -352,12 +353,6 @@ def _renaming(spec: PluginSpec) -> str:
             "classes or files; of one class there is one object"
         )
     return "write another `name:` in one of them, or config.name where that is set"
-
-
-def _taken(spec: PluginSpec, message: str) -> ManifestError:
-    return ManifestError(
-        (ManifestProblem(file=spec.source or spec.name, line=0, message=message),)
-    )
 
 
 def close_all(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from neuraxis.errors import ManifestError, ManifestProblem, NeuraxisError
+from neuraxis.errors import NeuraxisError, error_of
 from neuraxis.formatting import FILE_MODULE, file_module, public_names
 from neuraxis.specs import Json
 
@@ -99,8 +99,3 @@ def line_of(error: BaseException, code: Path) -> int:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
-
-
-def error_of(where: str, message: str, line: int = 0) -> ManifestError:
-    """Return the manifest error of a file with one problem."""
-    return ManifestError((ManifestProblem(file=where, line=line, message=message),))

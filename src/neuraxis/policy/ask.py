@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
 from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.assets.describe import describe
+from neuraxis.assets.in_words import beginning
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.formatting import preview
 from neuraxis.planning.plan import Step
@@ -23,6 +23,7 @@ from neuraxis.policy.approvals import MOST_REFUSALS, call_digest
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate, NobodyToAsk
 from neuraxis.policy.later import Waits, step_of
+from neuraxis.policy.lost import lost_of_call
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import is_own, leaves
@@ -33,8 +34,6 @@ BEFORE = "written before anything from outside was read"
 SAID = "the user's words"
 _INSIDE = "from an answer that holds nothing from outside"
 """Origins of values that have no label, in words for a person."""
-_OBJECT = 1_000
-"""Characters that are shown of an object that is no JSON."""
 MOST_SHOWN = 200_000
 """Characters that a person is shown of one value; more cannot be asked about."""
 
@@ -155,6 +154,8 @@ def question_of(
         call["code"] = shown_whole(code)
     if facts.replaces:
         call["replaces"] = dict(facts.replaces)
+        if lost := lost_of_call(arguments, facts):
+            call["lost"] = list(lost)
     if facts.reads:
         call["reads"] = dict(facts.reads)
     return ApprovalAsked(
@@ -189,7 +190,8 @@ def code_of(arguments: Json, facts: Facts) -> dict[str, Json]:
 def is_allowed(step: Step, digest: str, decision: Decision, gate: Gate) -> bool:
     """Whether a person said yes beforehand, or to more than this call."""
     approvals, offers = gate.approvals, set(decision.offers)
-    if call_errors.offer_command(step.tool) in offers:
+    files = step.command.marks.changes_files
+    if call_errors.offer_command(step.tool, files=files) in offers:
         offers.add(call_errors.offer_own_files(step.tool))
     return (
         approvals.always(step.tool)
@@ -205,6 +207,12 @@ def describe_origins(
 ) -> dict[str, str]:
     """Where each argument came from, in words for a person."""
     told: dict[str, str] = {}
+    known: Mapping[str, Any] = step.command.spec.parameters.get("properties") or {}
+    defaults = {
+        name
+        for name, node in known.items()
+        if not isinstance(node, bool) and node.get("default")
+    }
     if isinstance(arguments, dict):
         # what is not its own word has a label, once something was read
         told = {
@@ -217,7 +225,9 @@ def describe_origins(
         told[str(path[0]) if path else "the argument"] = _INSIDE
     for item in traced:
         name = str(item.path[0]) if item.path else "the argument"
-        told[name] = describe_traced(item)
+        # what is left out is no argument, unless its default names a file
+        if not item.path or name in told or name in defaults:
+            told[name] = describe_traced(item)
     return told
 
 
@@ -234,29 +244,13 @@ def shown_call(step: Step, arguments: Json) -> dict[str, Json]:
     }
 
 
-def _shown_object(value: Any) -> str:
-    """Return kind and size of an object, and how it begins."""
-    told = str(describe(value))
-    if isinstance(value, bytes | bytearray):
-        import hashlib  # slow to import, and needed where a person is asked only
-
-        digest = hashlib.sha256(value).hexdigest()[:16]
-        return f"{told}, sha256 {digest}: {bytes(value[:_OBJECT])!r}"
-    try:
-        return f"{told}: {value!r:.{_OBJECT}}"
-    except Exception:  # noqa: BLE001 - the value's class may raise any
-        return told
-
-
 def shown_whole(arguments: Json) -> Json:
     """Return all that is asked about, uncut.
 
     Raises:
         TooLong: nobody would read it.
     """
-    shown = preview(
-        arguments, text=MOST_SHOWN, items=MOST_SHOWN, show_object=_shown_object
-    )
+    shown = preview(arguments, text=MOST_SHOWN, items=MOST_SHOWN, show_object=beginning)
     if len(repr(shown)) > MOST_SHOWN:
         raise TooLong(call_errors.too_long_to_ask(MOST_SHOWN))
     return shown

@@ -30,8 +30,8 @@ from neuraxis.policy.evaluate import at_risk, digests_of, evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
-from neuraxis.policy.provenance.labels import OWN, Label, Origin, Traced, is_outside
-from neuraxis.policy.provenance.trace import kept_content, references
+from neuraxis.policy.provenance.labels import Label, Origin, Traced, is_outside
+from neuraxis.policy.provenance.trace import kept_content, references, repeats
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values
 from neuraxis.specs import Json
@@ -54,7 +54,9 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     if is_plain and not origins.read and not marks.files:
         # The default stops only what outside values had a part in, and the model was
         # shown none of them: a look at the references says it all.
-        inputs = OWN.union(*(label for _, label, _ in references(origins, step)))
+        inputs = repeats(origins, step).union(
+            *(label for _, label, _ in references(origins, step))
+        )
         if not is_outside(inputs):
             traced = (Traced(path=(), value=None, label=inputs),) if inputs else ()
             return _answers(step, arguments, traced, gate)
@@ -139,9 +141,12 @@ async def _ask(
 
 
 async def ask_about_files(
-    step: Step, held: Mapping[str, Sequence[str]], gate: Gate
+    step: Step, held: Mapping[str, Sequence[str]], lost: Sequence[str], gate: Gate
 ) -> str:
-    """Ask whether to keep what a script did; return why not."""
+    """Ask whether to keep what a script did; return why not.
+
+    `lost`: the lines that files would lose.
+    """
     files: Json = {done: [*paths] for done, paths in held.items()}
     reason = call_errors.held_back(held)
     is_own = bool(held.get("changed") or held.get("deleted"))
@@ -152,6 +157,8 @@ async def ask_about_files(
     if gate.approve is None:
         return call_errors.NOBODY
     call = {**shown_call(step, step.arguments), "files": files}
+    if lost:
+        call["lost"] = list(lost)
     asked = replace(asked, call=call, origins={})
     async with gate.approvals.one_by_one:
         return await ask_person(asked, lambda: asked.digest, gate)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path as File
 
@@ -47,6 +48,8 @@ CODE = (
     *(".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml"),
     *(".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat"),
 )
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Where a name in `camelCase` has its next word."""
 _INSTALLED = (".git", "node_modules", "__pycache__")
 _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
@@ -54,7 +57,9 @@ _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 def is_free_file_use(arguments: Json, facts: Facts) -> bool:
     """Whether a call only makes or adds to free files."""
     every = [(v, facts.marks.file_use(path)) for path, v in leaves(arguments)]
-    kept = {os.path.basename(str(v)) for v, use in every if use in ("read", "remove")}
+    said = facts.origins.own_words
+    taken = [normal(str(v)) for v, use in every if use in ("read", "remove")]
+    kept = {os.path.basename(path) for path in taken if _is_pointed_at(path, said)}
     uses = [(value, use) for value, use in every if use not in (None, "read")]
     if {use for _, use in uses} == {"remove", "write"}:
         uses = [(path, "move" if use == "remove" else use) for path, use in uses]
@@ -74,13 +79,16 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     known = known or (use == "change" and is_called(name, said, facts.workspace))
     if use == "remove":
         return facts.files is not None and facts.files.is_new(name)
-    if use in ("change", "move"):  # only what the runtime wrote is moved
-        own = use == "change" or name in origins.files
-        return known and own and is_document(name, said)
+    # written here, or by an earlier session and untouched since
+    own = name in origins.files or (
+        facts.files is not None and facts.files.is_own(name)
+    )
+    if use in ("change", "move"):
+        return known and (own or use == "change") and is_document(name, said)
     there = os.path.lexists(facts.workspace / name)
     return (
         use == "write"
-        and (not there or (known and name in origins.files))
+        and (not there or (known and own))
         and (
             is_new_document(path, said, facts.workspace, kept)
             or is_new_script(path, said, facts.workspace)
@@ -88,10 +96,24 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     )
 
 
+def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
+    """Whether the request names a file or its folder."""
+    folder = os.path.dirname(path)
+    in_named = folder != "" and _are_said(folder, _spoken(request))
+    return in_named or is_named(path, request)
+
+
+def _are_said(folder: str, said: Iterable[str]) -> bool:
+    """Whether all folders of a path were named (`letters` by "letter")."""
+    folders = {word.removesuffix("s") for word in words_of(folder)}
+    return folders.issubset(word.removesuffix("s") for word in said)
+
+
 def is_document(path: str, request: Iterable[str]) -> bool:
     """Whether a path is that of a document nothing loads."""
-    stem, suffix = os.path.splitext(os.path.basename(normal(path).lower()))
-    if not is_plain(path) or not LOADED.isdisjoint(words_of(stem)):
+    name, suffix = os.path.splitext(os.path.basename(normal(path)))
+    stem, suffix = name.lower(), suffix.lower()
+    if not is_plain(path) or not LOADED.isdisjoint(_name_words(name)):
         return False
     if suffix in (".txt", ".rst") and stem.startswith("test"):
         return False  # pytest runs what stands in it
@@ -122,7 +144,7 @@ def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
         and stem.isidentifier()
         and _is_free_name(path, request)
         and not low.startswith("test")
-        and (LOADED | SCRIPTS).isdisjoint(words_of(stem))
+        and (LOADED | SCRIPTS).isdisjoint(_name_words(stem))
         and importlib.util.find_spec(low) is None
         and not _is_mentioned(stem, workspace)
     )
@@ -145,11 +167,10 @@ def _is_free_name(
     said, every = _spoken(request), _spoken(request, addresses=addresses)
     folder, _, last = normal(path).rpartition("/")
     stem, begins = os.path.splitext(last)[0], {word[:4] for word in every}
-    folders = {word.removesuffix("s") for word in words_of(folder)}
     return is_plain(path) and (
         is_named(path, request)
         or (
-            folders.issubset(word.removesuffix("s") for word in said)
+            _are_said(folder, said)
             and (not stem.isupper() or any(map(str.isdigit, stem)))
             and (
                 (has_it and folder != "")
@@ -215,4 +236,10 @@ def _code(workspace: File) -> Iterator[File]:
 
 
 def _names(code: bytes, stem: str) -> bool:
-    return stem.encode() in code or b"*.py" in code
+    """Whether code may name a script, in any letter case."""
+    return stem.lower().encode() in code.lower() or b"*.py" in code
+
+
+def _name_words(stem: str) -> list[str]:
+    """Return the words of a name, also of one in `camelCase`."""
+    return [*words_of(stem), *words_of(_HUMP.sub(" ", stem))]

@@ -6,7 +6,6 @@ the three rules of `three_rules`, or the milder ones of them that ask for what d
 
 from __future__ import annotations
 
-import logging
 import os
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import Named, did_you_mean, listed, nearest, quote
+from neuraxis.formatting import Named
 from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
@@ -26,9 +25,6 @@ from neuraxis.settings import items_of
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
 Default = Verdict | Literal["by_origin", "mild"]
-_LOG = logging.getLogger("neuraxis.policy")
-_OPEN = ("additionalProperties", "patternProperties", "$ref", "anyOf", "oneOf", "allOf")
-"""Where a schema may take more arguments than its `properties` name."""
 _STRICTNESS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
 
@@ -115,62 +111,10 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
         if self.default == "ask" or spec.effects.needs_approval:
             return True
         asking = (rule for rule in self.rules if rule.verdict == "ask")
-        return any(_is_for(rule, f"{plugin}.{spec.name}", spec) for rule in asking)
+        return any(is_for(rule, f"{plugin}.{spec.name}", spec) for rule in asking)
 
 
-def check_targets(rules: Sequence[Rule], commands: Mapping[str, CommandSpec]) -> None:
-    """Refuse rules for plugins here that fit no command or argument.
-
-    A rule for a plugin that is not here may be for another program; where one here has
-    nearly its name, a warning is logged.
-
-    Args:
-        rules: any.
-        commands: those of the session, by `plugin.command`.
-
-    Raises:
-        ConfigError: a rule would never hold.
-    """
-    plugins = dict.fromkeys(one.partition(".")[0] for one in commands)
-    for rule in rules:
-        plugin = rule.target.partition(".")[0]
-        near = [
-            one
-            for one in commands
-            if one.partition(".")[0].casefold() == plugin.casefold()
-        ]
-        where = f"policy.rules: target {quote(rule.target)}"
-        if near and not any(fnmatchcase(one, rule.target) for one in commands):
-            raise ConfigError(
-                f"{where} fits no command, so that "
-                f"the rule would never hold; expected plugin.command: {listed(near, 5)}"
-            )
-        if near and (fault := _argument_fault(rule, commands)):
-            raise ConfigError(f"{where}: {fault}")
-        if not near and plugin.isidentifier() and (close := nearest(plugin, plugins)):
-            hint = did_you_mean(close[:1])
-            _LOG.warning("%s: there is no plugin %r here.%s", where, plugin, hint)
-
-
-def _argument_fault(rule: Rule, commands: Mapping[str, CommandSpec]) -> str:
-    """Say which argument none of the rule's commands has."""
-    fitting = [spec for one, spec in commands.items() if _is_for(rule, one, spec)]
-    if not all(spec.parameter_names for spec in fitting) or any(
-        spec.parameters.get(word) for spec in fitting for word in _OPEN
-    ):
-        return ""
-    known = sorted({name for spec in fitting for name in spec.parameter_names})
-    for name in rule.arguments if fitting else ():
-        if name not in known:
-            return (
-                f"no command that it fits has an argument {name!r}, so that the rule "
-                f"would never hold.{did_you_mean(nearest(name, known)[:1])} Arguments "
-                f"are: {listed(known)}"
-            )
-    return ""
-
-
-def _is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
+def is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
     """Whether the rule names the command, whatever its arguments are."""
     return (not rule.effects or spec.effects.kind in rule.effects) and fnmatchcase(
         target, rule.target
@@ -180,7 +124,7 @@ def _is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
 def _matches(
     rule: Rule, target: str, spec: CommandSpec, arguments: Json, facts: Facts
 ) -> bool:
-    if not _is_for(rule, target, spec):
+    if not is_for(rule, target, spec):
         return False
     if rule.origin and not any(
         origin.open_world

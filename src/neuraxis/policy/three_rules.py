@@ -15,7 +15,12 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
-from neuraxis.policy.documents import is_document, is_free_file_use, is_named
+from neuraxis.policy.documents import (
+    is_document,
+    is_free_file_use,
+    is_named,
+    is_plain,
+)
 from neuraxis.policy.provenance.labels import (
     OWN,
     Label,
@@ -27,6 +32,7 @@ from neuraxis.policy.provenance.labels import (
     private_in,
 )
 from neuraxis.policy.provenance.words import is_own, leaves, place_of
+from neuraxis.sandbox.files import operations
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.schema.annotations import ANY, covers, is_covered
 from neuraxis.specs import CommandSpec, Json
@@ -143,13 +149,22 @@ def _out(
     host = hosts.pop() if len(hosts) == 1 else ""
     host = host if "." in host else ""
     offers = (call_errors.offer_host(host),) if host else ()
+    traced = [
+        describe_traced(item)
+        for item in facts.traced
+        if item.path == path and item.how in ("reference", "text")
+    ]
+    told = describe(label), private_in(label)
     return Decision(
         verdict="ask",
-        reason=call_errors.asks_out(path, describe(label), private_in(label), host),
+        reason=call_errors.asks_out(path, *told, host, "".join(traced[:1])),
         way_out=call_errors.out_way_out(target)
         if facts.origins.request
         else call_errors.yes_way_out(target),
-        offers=(*offers, call_errors.offer_command(target)),
+        offers=(
+            *offers,
+            call_errors.offer_command(target, files=facts.marks.changes_files),
+        ),
     )
 
 
@@ -194,7 +209,9 @@ def deeds(
         if _is_unsaid(spec, item, facts):
             reason = call_errors.asks_guarded(item.path, describe_traced(item))
             if marks.file_use(item.path) and item.how == "literal":
-                reason = call_errors.asks_path(str(item.value))
+                reason = _asks_path(str(item.value), item.path, facts)
+            if item.how == "loop":
+                reason = call_errors.asks_repeated(describe(item.label))
             decision = _deed(target, arguments, facts, reason)
             if marks.trusted_only or (origins.read and not free):
                 return decision  # a declaration alone would not help
@@ -211,8 +228,19 @@ def deeds(
         return None
     if mild and not (effects.destructive or scripts):
         return None
-    reason = call_errors.asks_deed(describe(origins.read), _code(arguments, facts))
+    given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
+    is_said = bool(given) and all(_is_said(one, facts) for one in given.values())
+    told, code = describe(origins.read), _code(arguments, facts)
+    reason = call_errors.asks_deed(told, code, is_said=is_said)
     return _deed(target, arguments, facts, reason)
+
+
+def _asks_path(name: str, path: Path, facts: Facts) -> str:
+    """Why a path is asked about; a new one is called so."""
+    # what lies outside of the workspace is nothing to tell the model of
+    is_new = is_plain(name) and operations.look(facts.workspace, name) is None
+    use = facts.marks.file_use(path) if is_new else None
+    return call_errors.asks_path(name, use or "")
 
 
 def _code(arguments: Json, facts: Facts) -> list[str]:
@@ -254,10 +282,11 @@ def _is_chosen(script: str, facts: Facts) -> bool:
 
 
 def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
-    marks, offers = facts.marks, [call_errors.offer_command(target)]
+    marks, files = facts.marks, facts.marks.changes_files
+    offers = [call_errors.offer_command(target, files=files)]
     who = [v for path, v in leaves(arguments) if is_covered(marks.trusted_only, path)]
     if who and not any(use == "run" for _, use in marks.files):
-        offers.insert(0, call_errors.offer_values(target, who))
+        offers.insert(0, call_errors.offer_values(target, who, files=files))
     return Decision(
         verdict="ask",
         reason=reason,

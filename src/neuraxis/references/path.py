@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from neuraxis.errors import NeuraxisError
-from neuraxis.formatting import nearest, path_text, type_name
+from neuraxis.formatting import counted, nearest, path_text, type_name
 from neuraxis.messages import Path
 
 SHOWN_KEYS = 20
@@ -116,7 +116,7 @@ def available(value: Any) -> str:
         items = cast("Sequence[Any]", value)
         if not items:
             return "an empty list"
-        return f"a list of {len(items)} items, 0 to {len(items) - 1}"
+        return f"a list of {counted(len(items), 'item')}, 0 to {len(items) - 1}"
     return f"a value of type {type_name(value)}, which has no parts"
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from neuraxis.formatting import nearest
+from neuraxis.formatting import counted, nearest
 from neuraxis.messages import Path, Problem
 from neuraxis.references.asset_ref import (
     AssetRef,
@@ -159,6 +159,6 @@ def _bind(piece: Parsed | Malformed, scope: Scope) -> Expression | Problem:
         expected = f"a step before it (step {place + 1} comes later"
         keyword = "forward"
     else:
-        expected = f"a step before it (the plan has {len(scope.ids)} steps"
+        expected = f"a step before it (the plan has {counted(len(scope.ids), 'step')}"
         keyword = "dangling"
     return Problem(expected=expected + ")", got=got, keyword=keyword)

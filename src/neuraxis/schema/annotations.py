@@ -74,6 +74,11 @@ class Annotations(Struct, frozen=True, kw_only=True):
         """Whether the file that the command removes stays under another name."""
         return {"remove", "write"} <= {use for _, use in self.files}
 
+    @property
+    def changes_files(self) -> bool:
+        """Whether the command writes, changes or removes files that it is named."""
+        return any(use in ("write", "change", "remove") for _, use in self.files)
+
     def file_use(self, path: Path) -> FileUse | None:
         """Return how the command uses the file named at this path."""
         return next((use for place, use in self.files if covers(place, path)), None)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from neuraxis.schema.navigate import kinds
 from neuraxis.specs import Json
 
 Parts = list[dict[str, Json]]
@@ -23,10 +24,6 @@ def is_key(schema: dict[str, Json]) -> bool:
 
 def _list_of(items: Parts) -> dict[str, Json]:
     return {"type": "array", **({"items": items[0]} if items and items[0] else {})}
-
-
-def _set_of(items: Parts) -> dict[str, Json]:
-    return {**_list_of(items), "uniqueItems": True}
 
 
 def _dict_of(items: Parts) -> dict[str, Json]:
@@ -61,7 +58,9 @@ class Maker(Struct, frozen=True):
 
 MAKERS = {
     "list": Maker((0, 1), "one type", _list_of),
-    "set": Maker((0, 1), "one type", _set_of),
+    "set": Maker(
+        (0, 1), "one type", lambda items: {**_list_of(items), "uniqueItems": True}
+    ),
     "dict": Maker((0, 2), "a key and a value type", _dict_of),
     "tuple": Maker(range(100), "types", _tuple_of),
     "optional": Maker((1,), "one type in brackets", lambda parts: nullable(parts[0])),
@@ -86,15 +85,15 @@ def union_of(arms: list[dict[str, Json]]) -> dict[str, Json]:
     if len(others) == 1 and null in unique:
         only = others[0]
         if "enum" in only:
-            kinds = kinds_of(only)
-            typed = {"type": list(dict.fromkeys([*kinds, "null"]))} if kinds else {}
+            allowed = kinds(only)
+            typed = {"type": list(dict.fromkeys([*allowed, "null"]))} if allowed else {}
             members: list[Json] = only["enum"]
             enum = members if None in members else [*members, None]
             return {**only, **typed, "enum": enum}
         if isinstance(only.get("type"), str) and only["type"] != "null":
             return {**only, "type": [only["type"], "null"]}
     if all(set(arm) == {"type"} for arm in unique):
-        return {"type": list(dict.fromkeys(k for arm in unique for k in kinds_of(arm)))}
+        return {"type": list(dict.fromkeys(k for arm in unique for k in kinds(arm)))}
     return {"anyOf": unique}
 
 
@@ -131,14 +130,6 @@ def without_reference(schema: Mapping[str, Json], mark: str) -> Mapping[str, Jso
     return {**cast("list[dict[str, Json]]", arms)[0], **rest} if arms else rest
 
 
-def kinds_of(schema: Mapping[str, Json]) -> list[str]:
-    """Return the type names that a schema allows; empty if unconstrained."""
-    kinds: Json = schema.get("type")
-    if isinstance(kinds, str):
-        return [kinds]
-    return cast("list[str]", kinds) if isinstance(kinds, list) else []
-
-
 def json_names(cls: type[Any]) -> dict[str, str]:
     """Return the names in JSON of a Struct's fields; empty otherwise."""
     if not issubclass(cls, Struct):
@@ -162,7 +153,7 @@ def uses_names(members: type[Enum]) -> bool:
 def literal_of(members: list[Json]) -> dict[str, Json]:
     """Return the enum of `Literal["a", 3]`, with its type if shared."""
     names = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    kinds = list(
+    found = list(
         dict.fromkeys("null" if m is None else names[type(m)] for m in members)
     )
-    return {"type": kinds[0] if len(kinds) == 1 else kinds, "enum": members}
+    return {"type": found[0] if len(found) == 1 else found, "enum": members}

@@ -163,7 +163,8 @@ class _Coercion:
             tried: list[str] = []
             reading = self.value(arm, value, path, tried, depth + 1)
             if self.fits(arm, reading) and (not fits or reading == value):
-                readings.setdefault(_key(reading), (reading, tried))
+                # by its text: 1, 1.0 and True are equal, and three readings
+                readings.setdefault(repr(reading), (reading, tried))
         if fits and any(not tried for _, tried in readings.values()):
             return value  # an arm accepts it as it is: 2.0 for a number
         if len(readings) != 1:
@@ -199,7 +200,7 @@ class _Coercion:
             for reading in (_read(kind, value) for kind in dict.fromkeys(allowed))
             if reading is not _NOTHING
         ]
-        unique = {_key(reading): reading for reading in readings}
+        unique = {repr(reading): reading for reading in readings}
         if len(unique) != 1:
             return value
         reading = next(iter(unique.values()))
@@ -258,11 +259,6 @@ def _json(text: str, wanted: type) -> Any:
     except (ValueError, RecursionError):
         return _NOTHING
     return value if isinstance(value, wanted) else _NOTHING
-
-
-def _key(value: Any) -> str:
-    """Return a key that is equal for values of equal types only."""
-    return repr(value)
 
 
 def _noted(path: Path, before: Any, after: Any, notes: list[str]) -> Any:

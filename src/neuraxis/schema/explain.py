@@ -43,7 +43,8 @@ def _explain(
 ) -> list[Problem]:
     path: Path = tuple(error.instance_path)
     keyword = error.kind.name
-    node = _parent(error, root)
+    # the sub-schema whose keyword failed
+    node = as_node(pointed(root, error.schema_path[:-1])) or {}
     here = _value_at(value, path)
     match keyword:
         case "required":
@@ -72,11 +73,6 @@ def _explain(
         texts = [member for member in members if isinstance(member, str)]
         return [_problem(path, problem.expected, here, keyword, nearest(here, texts))]
     return [problem]
-
-
-def _parent(error: ValidationError, root: Node) -> Node:
-    """Return the sub-schema whose keyword failed."""
-    return as_node(pointed(root, error.schema_path[:-1])) or {}
 
 
 def _value_at(value: Any, path: Path) -> Any:
@@ -165,9 +161,8 @@ def _meant_arm(error: ValidationError, path: Path) -> list[ValidationError] | No
 
 def _other(error: ValidationError, path: Path) -> bool:
     """Return whether the error is that the value has another type."""
-    return tuple(error.instance_path) == path and error.kind.name in (
-        *("type", "not", "const", "enum", "falseSchema"),
-    )
+    names = ("type", "not", "const", "enum", "falseSchema")
+    return tuple(error.instance_path) == path and error.kind.name in names
 
 
 _LIMIT_TEXT = {
@@ -187,7 +182,8 @@ _LIMIT_TEXT = {
 def _expected(error: ValidationError, keyword: str, node: Node) -> str:
     kind: Any = error.kind
     if keyword in _LIMIT_TEXT:
-        return _LIMIT_TEXT[keyword].format(kind.limit)
+        told = _LIMIT_TEXT[keyword].format(kind.limit)
+        return told.removesuffix("s") if kind.limit == 1 else told
     match keyword:
         case "not" if "x-type" in node:
             return _opaque(node)

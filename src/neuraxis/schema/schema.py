@@ -140,7 +140,7 @@ class Schema:
             if isinstance(part, float)
             and part.is_integer()
             and (node := self._node(path)) is not None
-            and {"integer"} <= (allowed := all_kinds(node, self.json))
+            and "integer" in (allowed := all_kinds(node, self.json))
             and "number" not in allowed
         ]
 

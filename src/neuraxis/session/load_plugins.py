@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Message
-from neuraxis.plugins.loader import check_code, load_plugin
+from neuraxis.plugins.loader import check_code, is_builtin, load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry, close_all
 from neuraxis.plugins.source import LogsProblems, find_source
@@ -88,7 +88,8 @@ def _loaded(
         check_code(plugin)
         if plugin.close is not None and plugin is not source:
             closing.append(plugin.close)
-        return [(isinstance(source, str | Path), plugin)]
+        # the version of the package says what its own plugins are
+        return [(isinstance(source, str | Path) and not is_builtin(source), plugin)]
     closing.append(outer.close_plugins)
     opened = outer.open_plugins(workspace)
     if isinstance(outer, LogsProblems):
@@ -174,7 +175,7 @@ def outside(source: Any, workspace: Path) -> Any:
     Raises:
         ConfigError: it is code in the workspace.
     """
-    if isinstance(source, str | Path) and not str(source).startswith("neuraxis:"):
+    if isinstance(source, str | Path) and not is_builtin(source):
         try:
             folder = Path(_place(str(source))).expanduser().resolve()
             is_there = folder.exists()

@@ -26,7 +26,8 @@ from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.provenance.replay import replay
-from neuraxis.policy.rules import Policy, check_targets
+from neuraxis.policy.rules import Policy
+from neuraxis.policy.targets import check_targets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build, html
@@ -120,8 +121,8 @@ class Session(Generic[Out]):
         self.workspace = build.build_workspace(workspace, over, self.settings)
         lock, strict = over.policy.lock, options.strict
         self.registry = registry_of(plugins, self.workspace, lock, strict=strict)
-        if policy is not None and policy.rules:
-            check_targets(policy.rules, self.registry.targets)
+        if policy is not None:
+            check_targets(policy, self.registry.targets)
         self._shortlist = shortlist_of(self.registry, options)
         self.model = build.build_model(model, self.settings, budget)
         self.dialect = build.build_dialect(dialect, options, self.registry)
@@ -363,7 +364,7 @@ class Session(Generic[Out]):
             self._sink.forget()
             turn.end()
 
-    def attach(self, value: Any, description: str = "") -> str:
+    def attach(self, value: Any, description: str = "", *, outside: bool = True) -> str:
         """Store an object and return its id for references (rule B61).
 
         Args:
@@ -371,6 +372,7 @@ class Session(Generic[Out]):
                 of at most 200 MB: a picture, a table (CSV, TSV, Parquet) or a text is
                 stored as such, any other file as its bytes.
             description: shown to the model; default: the file's name.
+            outside: whether others may have written it; False: effects stay free.
 
         Raises:
             ConfigError: the file's content does not match its suffix.
@@ -382,8 +384,8 @@ class Session(Generic[Out]):
         if media_type(value):
             self._shows.append(asset_id)
         kept = self.assets.attach(asset_id, value, description)
-        self.origins.attached(asset_id)
-        report_stored(asset_id, kept, self._sink.emit)
+        self.origins.attached(asset_id, own=not outside)
+        report_stored(asset_id, kept, self._sink.emit, own=not outside)
         return asset_id
 
     async def call(

@@ -153,7 +153,7 @@ def _check_model(model: Any) -> None:
     hint = (
         f"; write {model.__name__}(...)"
         if isinstance(model, type)
-        else f", which has no {', '.join(lacking)}; docs/models.md shows a model "
+        else f", which has no {' or '.join(lacking)}; docs/models.md shows a model "
         "of your own"
     )
     raise ConfigError(f"model: expected {_MODEL}, got {describe_given(model)}{hint}")

@@ -94,7 +94,7 @@ def test_rows_with_missing_cells_are_counted(text: str, short: int) -> None:
     """What the table says of them is not in the file; an empty cell is."""
     told: list[str] = []
     _read(text, ".tsv" if "\t" in text else ".csv", warn=told.append)
-    counted = f"Rows shorter than the first line: {short};"
+    counted = f"Rows with fewer cells than the first line: {short};"
     assert [line.startswith(counted) for line in told] == [True] * bool(short)
 
 

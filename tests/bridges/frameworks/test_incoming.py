@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from neuraxis.bridges.frameworks.incoming import Tool, package, plugin_of
-from neuraxis.errors import ConfigError, MissingExtra
+from neuraxis.bridges.frameworks.incoming import Tool, plugin_of
+from neuraxis.errors import ConfigError
 from neuraxis.specs import Effects
 
 
@@ -56,9 +56,3 @@ def test_effects_are_what_the_decorator_takes() -> None:
         assert spec.effects.kind == "once"
     with pytest.raises(ConfigError, match="sometimes"):
         made(tool(), effects="sometimes")
-
-
-def test_a_package_that_is_missing_names_its_extra() -> None:
-    """What to install stands in the error."""
-    with pytest.raises(MissingExtra, match=r"neuraxis\[langchain\]"):
-        package("no_such_package_at_all", "langchain", "Reading its tools")

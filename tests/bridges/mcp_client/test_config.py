@@ -124,3 +124,17 @@ def test_a_file_that_is_no_json_is_named(tmp_path):
     file.write_text(json.dumps({"mcpServers": {}})[:-3])
     with pytest.raises(ConfigError, match=r"mcp\.json"):
         read_servers(file)
+
+
+def test_variables_are_filled_in_wherever_a_key_may_stand(monkeypatch):
+    """`auth` and `oauth` were sent with the name of the variable."""
+    monkeypatch.setenv("SHOP_KEY", "k-481516")
+    entry = {
+        "url": "https://x.example/mcp",
+        "auth": "${SHOP_KEY}",
+        "oauth": {"client_secret": "${SHOP_KEY}"},
+    }
+    (server,) = read_servers({"mcpServers": {"a": entry}}).servers
+    assert server.headers == {"Authorization": "Bearer k-481516"}
+    assert server.oauth is not None
+    assert server.oauth.client_secret == "k-481516"

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 import neuraxis.cli
-from neuraxis.cli.display.text import echo, echo_json, folded, inert, one_line
+from neuraxis.cli.display.text import (
+    echo,
+    echo_file,
+    echo_json,
+    folded,
+    inert,
+    one_line,
+)
 from neuraxis.cli.main import _take_logs
 
 EVIL = "a\x1b]52;c;ZXZpbA==\x07\x9b\u202e\U000e0041b"
@@ -38,6 +45,17 @@ def test_a_printed_text_is_inert(capsys: pytest.CaptureFixture[str]) -> None:
     echo(f"{EVIL}\nc", err=True)
     assert capsys.readouterr().err == "ab\nc\n"
     assert one_line(f"{EVIL}\r\nc") == "ab⏎c"
+
+
+def test_a_file_with_a_relative_path_is_a_link_on_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The text is the path as it was given, the link is the whole path."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    echo_file(Path("p q.yaml"))
+    uri = (tmp_path / "p q.yaml").as_uri()
+    assert f"8;;{uri}\x1b\\p q.yaml" in capsys.readouterr().err
 
 
 def test_printed_json_is_inert_and_the_same(

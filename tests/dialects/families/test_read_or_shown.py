@@ -85,6 +85,8 @@ def test_calls_in_other_wrappers_are_read(text: str, made: list[object]) -> None
     "text",
     [
         "The token [TOOL_CALLS] is only special where a server says so.",
+        "Action: look at it again\nOwner: Bob",
+        "Action: lock\nAction Input: number 12",
         'It may write `<|python_tag|>`, later `{"name": "...", "arguments": {...}}`.',
         '> <function_calls>\n> <invoke name="look">\n> <parameter name="a">b'
         "</parameter>\n> </invoke>\n> </function_calls>\n\nSo it looked.",
@@ -132,6 +134,13 @@ def test_what_is_cited_is_words(text: str) -> None:
         "<tool_call>{}</tool_call>",
         "<tool_call></tool_call>",
         f'<tool_call>{CALL}</tool_call><tool_call>{{"arguments": {{}}}}</tool_call>',
+        # ReAct without its second line, or with one that is no JSON
+        "Thought: I look.\nAction: look\nAction Input: number 12",
+        "Action: look\nAction Input: 12",
+        "Action: look",
+        "**Action:** `look`\n\nI wait.",
+        'Action: look({"query": "x"})',
+        'Action: look\n{"query": "x"}',
         # YAML
         "```yaml\n- tool: look\n  query: x\n```",
         "```yml\ncalls:\n  - name: look\n    query: x\n```",

@@ -119,7 +119,7 @@ def test_limits_are_told_where_they_hold() -> None:
     """A limit that is enforced and not shown costs a round trip."""
     assert (
         "- `code` (string, at most 4 characters, matching ^[A-Z]+$)\n"
-        "- `parts` (List[int], at least 1 items, each more than 0)"
+        "- `parts` (List[int], at least 1 item, each more than 0)"
         in shown(
             """
   - command_name: go

@@ -1050,7 +1050,7 @@ def test_what_is_given_by_mistake_is_told_with_what_is_meant() -> None:
     (wrong,) = errors(text)
     assert wrong.message.endswith('folder, got "writ". Did you mean write?')
     for written, told in (
-        ("string", ["minimum is not used: it limits a number, got a string"]),
+        ("string", ["minimum is not used: it limits the type number, got string"]),
         ("integer", []),
         ("Optional[int]", []),
     ):

@@ -31,7 +31,7 @@ def _world(tmp_path: Path, no: str = "") -> _World:
         (folder / name).write_text(name)
     asked, warned = list[dict[str, list[str]]](), list[str]()
 
-    def ask(held: Mapping[str, Sequence[str]]) -> str:
+    def ask(held: Mapping[str, Sequence[str]], lost: Sequence[str]) -> str:
         asked.append({done: list(paths) for done, paths in held.items()})
         return no
 
@@ -52,7 +52,7 @@ A_IS_A_FOLDER = [("a", ""), ("a/n", NEW)]
 def test_a_folder_becomes_a_file_with_one_question(tmp_path: Path) -> None:
     """About the files in it; then `undo` brings them back."""
     world = _world(tmp_path)
-    assert world.way.bring_back(D_IS_A_FILE) == {"d", "d/x", "d/y"}
+    assert world.way.bring_back(D_IS_A_FILE, world.folder) == {"d", "d/x", "d/y"}
     assert world.asked == [{"deleted": ["d/x", "d/y"]}]
     shutil.rmtree(world.folder / "d")
     (world.folder / "d").write_text("new")
@@ -64,7 +64,7 @@ def test_a_folder_becomes_a_file_with_one_question(tmp_path: Path) -> None:
 def test_a_file_becomes_a_folder_with_one_question(tmp_path: Path) -> None:
     """And `undo` makes it the file again."""
     world = _world(tmp_path)
-    assert world.way.bring_back(A_IS_A_FOLDER) == {"a", "a/n"}
+    assert world.way.bring_back(A_IS_A_FOLDER, world.folder) == {"a", "a/n"}
     assert world.asked == [{"deleted": ["a"]}]
     (world.folder / "a").unlink()
     (world.folder / "a").mkdir()
@@ -77,7 +77,10 @@ def test_a_file_becomes_a_folder_with_one_question(tmp_path: Path) -> None:
 def test_after_a_no_nothing_takes_the_place(tmp_path: Path) -> None:
     """The model is told of what was refused, and of what had no room."""
     world = _world(tmp_path, no="no")
-    assert world.way.bring_back([*A_IS_A_FOLDER, *D_IS_A_FILE]) == frozenset()
+    assert (
+        world.way.bring_back([*A_IS_A_FOLDER, *D_IS_A_FILE], world.folder)
+        == frozenset()
+    )
     refused, lost = world.warned
     assert all(f'"{name}"' in refused for name in ("a", "d/x", "d/y"))
     assert '"a/n": "a" stays' in lost
@@ -88,7 +91,7 @@ def test_a_folder_with_a_file_of_somebody_else_stays_whole(tmp_path: Path) -> No
     """It is not emptied for a file that cannot come; nobody is asked in vain."""
     world = _world(tmp_path)
     (world.folder / "d" / "theirs").write_text("x")
-    assert world.way.bring_back([*D_IS_A_FILE, ("n", NEW)]) == {"n"}
+    assert world.way.bring_back([*D_IS_A_FILE, ("n", NEW)], world.folder) == {"n"}
     assert not world.asked
     assert '"d": the folder there holds "d/theirs"' in world.warned[0]
 
@@ -97,7 +100,7 @@ def test_names_that_cannot_be_journaled_stay(tmp_path: Path) -> None:
     """Not UTF-8: one warning for all, which can itself be written."""
     world = _world(tmp_path)
     changed = [(f"n{n}\udcff", NEW) for n in range(30)]
-    assert world.way.bring_back([*changed, ("n", NEW)]) == {"n"}
+    assert world.way.bring_back([*changed, ("n", NEW)], world.folder) == {"n"}
     assert len(world.warned) == 1
     assert "20 more" in world.warned[0]
     assert world.warned[0].encode()
@@ -107,7 +110,7 @@ def test_a_link_of_the_user_stays_without_a_question(tmp_path: Path) -> None:
     """A yes would change nothing: no version of it can be stored."""
     world = _world(tmp_path)
     (world.folder / "link").symlink_to("a")
-    assert world.way.bring_back([("link", "")]) == frozenset()
+    assert world.way.bring_back([("link", "")], world.folder) == frozenset()
     assert not world.asked
     assert "'link' is no regular file" in world.warned[0]
 

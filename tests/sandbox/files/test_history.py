@@ -144,7 +144,7 @@ def test_what_is_told_of_old_versions(tmp_path: Path) -> None:
     way.move("a", "m")
     way.write("b", b"old x", Q, use="change", kind="append")
     way.write("b", b"old x y", Q, use="change", kind="append")
-    way.bring_back([("c", "0" * 64)])
+    way.bring_back([("c", "0" * 64)], folder)
     way.write("new", b"x", Q)
     way.write("new", b"x y", Q)
     way.delete("new")
@@ -177,6 +177,22 @@ def test_N1_undo_brings_back_bytes_and_permissions(tmp_path: Path) -> None:
     assert found == {"a": b"aaa", "b": b"bbb", "c": b"ccc"}
     assert os.name != "posix" or (folder / "a").stat().st_mode & 0o777 == 0o600
     assert way.history.undo() == way.history.undo(), "there is nothing more"
+
+
+def test_N1_undo_goes_to_the_last_run_that_changed_something(tmp_path: Path) -> None:
+    """A run that wrote the same bytes again is none; nothing is undone twice."""
+    way, folder, events, _ = _way(tmp_path)
+    for content in (b"one", b"two", b"two"):
+        way.history.begin()
+        way.write("n", content, Q)
+    assert (way.history.undo().restored, (folder / "n").read_bytes()) == (
+        ("n",),
+        b"one",
+    )
+    later = _way(tmp_path)[0]
+    later.history.replay([from_json(to_json(event)) for event in events])
+    assert later.history.undo().removed == ("n",)
+    assert later.history.undo().run == 0
 
 
 def test_N1_undo_asks_where_somebody_changed_it_since(tmp_path: Path) -> None:

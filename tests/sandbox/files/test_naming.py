@@ -71,3 +71,10 @@ def test_words_that_mean_no_single_text(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     assert not is_called(there[0], [request_text], tmp_path)
+
+
+@pytest.mark.parametrize("said", ["my to-do list", "the todo list", "our To-Do"])
+def test_a_hyphen_within_a_word_does_not_count(tmp_path: Path, said: str) -> None:
+    """People write the to-do list that is kept in `todo.md`."""
+    (tmp_path / "todo.md").write_text("x")
+    assert is_called("todo.md", [f"Put milk on {said}, please"], tmp_path)

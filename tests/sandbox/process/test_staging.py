@@ -236,18 +236,18 @@ def test_D1_folders_nested_without_end_are_cut_off_and_leave_nothing(
 ) -> None:
     """Twice; what lies higher comes back, and the rest is named."""
     for number in ("1", "2"):
-        lost: list[str] = []
-        with staging.staged(workspace, None, Limits(), lost=lost) as copy:
+        told: list[str] = []
+        with staging.staged(workspace, None, Limits(), not_kept=told) as copy:
             _joined(copy / "sub" / "deep" if number == "1" else copy)
             (copy / "a.txt").write_text(number, encoding="utf-8")
-        assert [one.endswith(": more than 100 nested folders") for one in lost] == [
+        assert [one.endswith(": more than 100 nested folders") for one in told] == [
             True
         ]
         assert (workspace / "a.txt").read_text(encoding="utf-8") == number
         assert os.listdir(places) == []
     assert (workspace / "sub/deep/c0" / "/".join("d" * 59) / "leaf.txt").exists()
     # another run, choosing, begins with what the first two left
-    with staging.staged(workspace, None, Limits(), choose=lambda _: ()) as copy:
+    with staging.staged(workspace, None, Limits(), choose=lambda *_: ()) as copy:
         assert (copy / "a.txt").read_text(encoding="utf-8") == "2"
 
 
@@ -284,7 +284,7 @@ def test_D1_a_leftover_that_stays_fails_no_run(
     assert _tree(workspace)["new.txt"] == "new"
 
 
-def _all(changed: Sequence[tuple[str, str]]) -> frozenset[str]:
+def _all(changed: Sequence[tuple[str, str]], copy: Path) -> frozenset[str]:
     return frozenset(path for path, _ in changed)
 
 
@@ -293,21 +293,23 @@ def test_R1_a_folder_and_a_file_change_kinds(
     workspace: Path, choose: Choose | None
 ) -> None:
     """Both come back as what they are now."""
-    lost: list[str] = []
-    with staging.staged(workspace, None, Limits(), choose=choose, lost=lost) as copy:
+    told: list[str] = []
+    with staging.staged(
+        workspace, None, Limits(), choose=choose, not_kept=told
+    ) as copy:
         shutil.rmtree(copy / "sub")
         (copy / "sub").write_text("a file", encoding="utf-8")
         (copy / "a.txt").unlink()
         (copy / "a.txt").mkdir()
         (copy / "a.txt" / "n").write_text("new", encoding="utf-8")
-    assert (_tree(workspace), lost) == ({"sub": "a file", "a.txt/n": "new"}, [])
+    assert (_tree(workspace), told) == ({"sub": "a file", "a.txt/n": "new"}, [])
 
 
 def test_R1_what_a_choice_leaves_out_keeps_its_kind(workspace: Path) -> None:
     """Nothing is deleted for it, and what was chosen is there."""
     seen: list[tuple[str, str]] = []
 
-    def choose(changed: Sequence[tuple[str, str]]) -> list[str]:
+    def choose(changed: Sequence[tuple[str, str]], copy: Path) -> list[str]:
         seen.extend(changed)
         return ["n.txt"]
 
@@ -330,15 +332,15 @@ def test_R1_what_a_choice_leaves_out_keeps_its_kind(workspace: Path) -> None:
 
 def test_R1_a_link_or_pipe_in_the_place_of_something_is_told(workspace: Path) -> None:
     """What was there stays, and is no deletion that somebody is asked about."""
-    lost: list[str] = []
+    told: list[str] = []
     before = _tree(workspace)
     (workspace / "theirs").symlink_to("sub")
-    with staging.staged(workspace, None, Limits(), choose=_none, lost=lost) as copy:
+    with staging.staged(workspace, None, Limits(), choose=_none, not_kept=told) as copy:
         (copy / "a.txt").unlink()
         (copy / "a.txt").symlink_to("/etc/passwd")
         shutil.rmtree(copy / "sub")
         os.mkfifo(copy / "sub")
-    assert sorted(lost) == [
+    assert sorted(told) == [
         '"a.txt": only files and folders are kept',
         '"sub": only files and folders are kept',
     ]
@@ -346,7 +348,7 @@ def test_R1_a_link_or_pipe_in_the_place_of_something_is_told(workspace: Path) ->
     assert (workspace / "theirs").is_symlink()
 
 
-def _none(changed: Sequence[tuple[str, str]]) -> frozenset[str]:
+def _none(changed: Sequence[tuple[str, str]], copy: Path) -> frozenset[str]:
     assert not changed
     return frozenset()
 
@@ -367,8 +369,8 @@ def test_R1_what_goes_wrong_on_the_way_back_is_told(
         raise OSError(5, "the disk is broken")
 
     monkeypatch.setattr(staging, "bring_back", fail)
-    lost: list[str] = []
-    with staging.staged(workspace, None, Limits(), lost=lost):
+    told: list[str] = []
+    with staging.staged(workspace, None, Limits(), not_kept=told):
         pass
-    assert "the disk is broken" in lost[0]
+    assert "the disk is broken" in told[0]
     assert "the disk is broken" in caplog.text

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from neuraxis import (
+    Call,
     ConfigError,
     Context,
     Effects,
@@ -250,13 +251,17 @@ def test_sessions_that_ended_are_not_read(
     journal = open_journal(tmp_path / "j.db")
     with session(tmp_path, "hello", id="said", journal=journal) as done:
         done.run_sync("hello")
+    with session(tmp_path, id="called", journal=journal) as program:
+        asyncio.run(program.call(Call(id="", plugin=None, command="note")))
     with session(tmp_path, plan(a_pay()), journal=journal) as first:
         first.run_sync("pay")
     read, seen = journal.read, list[str]()
     monkeypatch.setattr(journal, "read", lambda own: seen.append(own) or read(own))
-    assert [question.session for question in open_questions(journal)] == ["s"]
-    assert [info.state for info in list_sessions(journal)] == ["waiting", "answered"]
+    states = [info.state for info in list_sessions(journal)]
+    assert states == ["waiting", "", "answered"]
     assert set(seen) == {"s"}
+    assert [question.session for question in open_questions(journal)] == ["s"]
+    assert "said" not in seen
     journal.close()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from neuraxis.assets.readers import limits
 from neuraxis.errors import CommandError
-from neuraxis.formatting import listed, quote
+from neuraxis.formatting import counted, listed, quote
 
 _TYPED_BY = 10_000
 """Rows used to infer column types before all rows are used."""
@@ -86,7 +86,7 @@ def csv_frame(
         data = mended
         frame = _typed(polars, data, separator, most)
     if short := _short_rows(frame, data, separator):
-        warn(f"Rows shorter than the first line: {short}; what they lack is empty.")
+        warn(f"Rows with fewer cells than the first line: {short}; the rest is empty.")
     exact = _lossless_columns(polars, frame, data, separator, most, warn)
     frame = _trimmed(frame.with_columns(exact), warn)
     return frame if separator == "," else _decimal_commas(polars, frame)
@@ -127,11 +127,11 @@ def ragged_line(data: bytes, ending: str, separator: str) -> str:
             names = names or row
             if len(row) > len(names):
                 return (
-                    f"line {line + before}: expected at most {len(names)} cells, as "
-                    f"the first line has ({_cells(names)}), got {len(row)} "
-                    f"({_cells(row)}). Name the separator if it is not "
-                    f"{quote(separator)}, put quotes around a cell that holds it, or "
-                    "read the file as text."
+                    f"line {line + before}: expected at most "
+                    f"{counted(len(names), 'cell')}, as the first line has "
+                    f"({_cells(names)}), got {len(row)} ({_cells(row)}). "
+                    f"Name the separator if it is not {quote(separator)}, put "
+                    "quotes around a cell that holds it, or read the file as text."
                 )
             before = rows.line_num
     except csv.Error:  # a cell of more than 128 KiB
@@ -144,7 +144,10 @@ def _short_rows(frame: Any, data: bytes, separator: str) -> int:
     if not frame.to_series(-1).null_count():
         return 0  # such a row lacks the last cell
     apart = separator.encode()
-    rows = io.BytesIO(_QUOTED.sub(b"x", data))
+    plain = _QUOTED.sub(b"x", data)
+    if plain.count(apart) == (frame.height + 1) * (frame.width - 1):
+        return 0  # a large file is not read line by line for nothing
+    rows = io.BytesIO(plain)
     return sum(row.count(apart) < frame.width - 1 for row in rows if row.strip(b"\r\n"))
 
 
@@ -229,7 +232,6 @@ def _without_blank_lines(data: bytes, separator: str) -> bytes:
     # A quote opens a quoted cell only at the cell's start; such cells may hold blank
     # lines.
     # Each match consumes its text: an unclosed quote turns the rest into one cell.
-    # is tried twice, since a quote that is never closed makes a cell of all the rest
     begun = rb"(?:(?<=[\n%b])|^)" % re.escape(separator.encode())
     cells = begun + rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
     lines = re.compile(cells + rb"|\n(?:\r?\n)+")
@@ -296,8 +298,7 @@ def _typed(polars: Any, data: bytes, separator: str, most: int) -> Any:
             bound = None
         except polars.exceptions.ComputeError as error:
             if rows is not None:
-                # A later row may contradict the inferred type: 1.5
-                # after integers
+                # A later row may contradict the inferred type: 1.5 after integers.
                 rows = None
                 continue
             misfit = _MISFIT.search(str(error))

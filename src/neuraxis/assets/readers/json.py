@@ -273,9 +273,7 @@ def _series(polars: Any, name: str, values: list[Any], kind: Any) -> Any:
         if not kind.is_nested():
             return polars.Series(name, values, dtype=kind, strict=True)
         # The only constructor that accepts 1 beside 2.5 within a list; it loses
-        # nothing, since
-        # all values have this type.
-        # else can be lost, since all values are of the type
+        # nothing, since all values have this type.
         rows = [{name: item} for item in values]
         return polars.from_dicts(rows, schema={name: kind}, strict=False)[name]
 

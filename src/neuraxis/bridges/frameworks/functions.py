@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from neuraxis.bridges.frameworks.incoming import EffectsOf, Tool, plugin_of
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.errors import ConfigError
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.plugins.registry import Plugin
 from neuraxis.specs import Json
 

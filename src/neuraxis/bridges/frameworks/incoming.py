@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import isroutine
@@ -10,9 +9,9 @@ from typing import Any, cast
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_map
-from neuraxis.errors import ConfigError, MissingExtra, warnings_in
+from neuraxis.errors import ConfigError, warnings_in
 from neuraxis.formatting import describe_given
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.plugins.extensions import parse_effects
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.schema.schema import Schema
@@ -32,19 +31,6 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     run: Callable[..., Any] | None = None
     """Takes the arguments by name; None: there is a description but no code."""
     is_async: bool = False
-
-
-def package(name: str, extra: str, purpose: str) -> Any:
-    """Return a module of another framework.
-
-    Raises:
-        MissingExtra: its package is not installed.
-    """
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        missing = (error.name or name).partition(".")[0].replace("_", "-")
-        raise MissingExtra(missing, extra, purpose) from None
 
 
 def listed(

@@ -10,11 +10,10 @@ from neuraxis.bridges.frameworks.incoming import (
     EffectsOf,
     Tool,
     listed,
-    package,
     plugin_of,
 )
 from neuraxis.bridges.frameworks.offered import Offer, Offered, result_text
-from neuraxis.errors import CommandError
+from neuraxis.errors import CommandError, needed
 from neuraxis.messages import Result
 from neuraxis.plugins.registry import Plugin
 
@@ -30,10 +29,10 @@ def from_langchain(
         MissingExtra: langchain-core is not installed.
         ConfigError: it is no list of such tools, or two have one name.
     """
-    convert: Any = package(
+    convert: Any = needed(
         "langchain_core.utils.function_calling", _EXTRA, _PURPOSE
     ).convert_to_openai_tool
-    raised: type[Exception] = package(
+    raised: type[Exception] = needed(
         "langchain_core.tools", _EXTRA, _PURPOSE
     ).ToolException
     found: list[Tool] = []
@@ -69,7 +68,7 @@ def to_langchain(plugins: Iterable[Any], **options: Any) -> list[Any]:
     Raises:
         MissingExtra: langchain-core is not installed.
     """
-    module: Any = package("langchain_core.tools", _EXTRA, _PURPOSE)
+    module: Any = needed("langchain_core.tools", _EXTRA, _PURPOSE)
     offered = Offered(plugins, options)
 
     def tool(offer: Offer) -> Any:

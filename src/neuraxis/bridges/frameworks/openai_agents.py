@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, cast
 
-from neuraxis.bridges.frameworks.incoming import package
 from neuraxis.bridges.frameworks.offered import Offer, Offered, result_text
+from neuraxis.errors import needed
 
 
 def to_openai_agents(plugins: Iterable[Any], **options: Any) -> list[Any]:
@@ -20,7 +20,7 @@ def to_openai_agents(plugins: Iterable[Any], **options: Any) -> list[Any]:
     Raises:
         MissingExtra: openai-agents is not installed.
     """
-    module: Any = package("agents", "openai-agents", "Offering tools to OpenAI Agents")
+    module: Any = needed("agents", "openai-agents", "Offering tools to OpenAI Agents")
     offered = Offered(plugins, options)
 
     def tool(offer: Offer) -> Any:

@@ -11,11 +11,10 @@ from neuraxis.bridges.frameworks.incoming import (
     EffectsOf,
     Tool,
     listed,
-    package,
     plugin_of,
 )
 from neuraxis.bridges.frameworks.offered import Offer, Offered, result_text
-from neuraxis.errors import CommandError
+from neuraxis.errors import CommandError, needed
 from neuraxis.plugins.registry import Plugin
 
 _EXTRA, _PURPOSE = "pydantic-ai", "Using Pydantic AI tools"
@@ -34,7 +33,7 @@ def from_pydantic_ai(
         ConfigError: it is no list of such tools, none of them can be used, or two have
             one name.
     """
-    module: Any = package("pydantic_ai", _EXTRA, _PURPOSE)
+    module: Any = needed("pydantic_ai", _EXTRA, _PURPOSE)
     inner: Any = getattr(tools, "tools", tools)
     if isinstance(inner, Mapping):
         inner = cast("Mapping[str, Any]", inner).values()
@@ -82,7 +81,7 @@ def to_pydantic_ai(plugins: Iterable[Any], **options: Any) -> list[Any]:
     Raises:
         MissingExtra: pydantic-ai is not installed.
     """
-    module: Any = package("pydantic_ai", _EXTRA, _PURPOSE)
+    module: Any = needed("pydantic_ai", _EXTRA, _PURPOSE)
     offered = Offered(plugins, options)
 
     def tool(offer: Offer) -> Any:

@@ -12,11 +12,10 @@ from neuraxis.bridges.frameworks.incoming import (
     EffectsOf,
     Tool,
     listed,
-    package,
     plugin_of,
 )
 from neuraxis.bridges.frameworks.offered import Offer, Offered, result_text
-from neuraxis.errors import CommandError
+from neuraxis.errors import CommandError, needed
 from neuraxis.plugins.registry import Plugin
 from neuraxis.specs import Json
 
@@ -82,7 +81,7 @@ def to_smolagents(plugins: Iterable[Any], **options: Any) -> list[Any]:
     Raises:
         MissingExtra: smolagents is not installed.
     """
-    module: Any = package("smolagents", _EXTRA, _PURPOSE)
+    module: Any = needed("smolagents", _EXTRA, _PURPOSE)
     offered = Offered(plugins, options)
 
     def tool(offer: Offer) -> Any:

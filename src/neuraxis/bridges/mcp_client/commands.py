@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from mcp import Client
 
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.mcp_client import content
 from neuraxis.bridges.mcp_client.background import BackgroundLoop
 from neuraxis.bridges.mcp_client.connection import Connection
@@ -17,6 +16,7 @@ from neuraxis.bridges.mcp_client.questions import RunningCall
 from neuraxis.bridges.mcp_client.tools import Imported
 from neuraxis.bridges.untrusted_text import hides_something, one_line
 from neuraxis.execution.nested import ParentRun
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.secrets import SCHEME
@@ -45,7 +45,9 @@ def plugin_commands(
         if spec.name in own:
             run = _tool_runner(own[spec.name], connection, loop)
         else:
-            run = _runner(_METHODS[_method_of(spec.name)], connection, loop)
+            name = spec.name  # `mcp_` stands before it where a tool has the name
+            method = name if name in _METHODS else name.removeprefix("mcp_")
+            run = _runner(_METHODS[method], connection, loop)
         found[spec.name] = Command(
             plugin=plugin, spec=spec, run=run, is_async=True, context_name=CONTEXT
         )
@@ -84,10 +86,6 @@ def extra_specs(plugin: str, capabilities: Any, taken: set[str]) -> list[Command
             )
         )
     return specs
-
-
-def _method_of(name: str) -> str:
-    return name if name in _METHODS else name.removeprefix("mcp_")
 
 
 # --- running -----------------------------------------------------------------------

@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import describe_given
 from neuraxis.parsing.json_errors import Fault
 from neuraxis.parsing.json_scan import read_at
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import EffectKind, Json
 
 SECTIONS = ("mcpServers", "servers", "context_servers")
@@ -266,8 +266,8 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
         cwd=text(entry["cwd"]) if entry.get("cwd") else None,
         env=texts("env"),
         url=text(url),
-        headers={**texts("headers"), **_bearer(entry)},
-        oauth=_oauth(entry),
+        headers={**texts("headers"), **_bearer(entry, text)},
+        oauth=_oauth(entry, texts("oauth")),
         effects=cast("dict[str, EffectKind]", effects),
         takes=found[0] if (found := _TAKEN.search(repr(entry))) else "",
     )
@@ -305,18 +305,15 @@ def _expanded(text: str, lacking: list[str]) -> str:
     return _VARIABLE.sub(value, text)
 
 
-def _bearer(entry: Mapping[str, Json]) -> dict[str, str]:
+def _bearer(entry: Mapping[str, Json], text: Callable[[Any], str]) -> dict[str, str]:
     auth = entry.get("auth") or entry.get("bearer_token")
-    return {"Authorization": f"Bearer {auth}"} if isinstance(auth, str) else {}
+    return {"Authorization": f"Bearer {text(auth)}"} if isinstance(auth, str) else {}
 
 
-def _oauth(entry: Mapping[str, Json]) -> OAuth | None:
+def _oauth(entry: Mapping[str, Json], fields: Mapping[str, str]) -> OAuth | None:
     given: Json = entry.get("oauth")
-    if given is True:
-        return OAuth()
-    if not isinstance(given, dict):
+    if given is not True and not isinstance(given, dict):
         return None
-    fields = {str(k): str(v) for k, v in cast("dict[str, Json]", given).items()}
     return OAuth(
         client_id=fields.get("client_id", fields.get("clientId", "")),
         client_secret=fields.get("client_secret", fields.get("clientSecret", "")),

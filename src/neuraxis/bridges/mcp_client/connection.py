@@ -20,7 +20,6 @@ from mcp import Client, MCPError
 from pydantic import BaseModel
 
 from neuraxis import call_errors
-from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.mcp_client import auth, questions
 from neuraxis.bridges.mcp_client.config import ServerConfig
 from neuraxis.bridges.mcp_client.guarded_http import advice, http, with_status
@@ -31,6 +30,7 @@ from neuraxis.errors import CommandError, NeuraxisError
 from neuraxis.formatting import in_seconds
 from neuraxis.messages import Message, Prompt
 from neuraxis.models import Model, complete
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.policy.secrets import Secrets
 
 T = TypeVar("T")

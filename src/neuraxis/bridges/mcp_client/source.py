@@ -81,7 +81,10 @@ def mcp(
     if effects and (wrong := wrong_effects(effects)):
         raise ConfigError(f"mcp: {wrong}")
     if effects:
-        listed = tuple(_with_effects(each, effects) for each in found.servers)
+        listed = tuple(
+            msgspec.structs.replace(each, effects={**each.effects, **effects})
+            for each in found.servers
+        )
         found = Servers(servers=listed, problems=found.problems)
     model = find_model(sampling) if isinstance(sampling, str) else sampling
     return McpServers(
@@ -92,12 +95,6 @@ def mcp(
         sampling=model,
         on_sign_in=on_sign_in,
     )
-
-
-def _with_effects(
-    config: ServerConfig, effects: Mapping[str, EffectKind]
-) -> ServerConfig:
-    return msgspec.structs.replace(config, effects={**config.effects, **effects})
 
 
 class McpServers:
@@ -222,7 +219,7 @@ class McpServers:
             listed=False,
             source=place,
         )
-        problem = ManifestProblem(file=place, line=0, message=why)
+        problem = ManifestProblem(file=place, message=why)
         return Plugin(spec=spec, commands={}, problems=(problem,))
 
     def _place(self, config: ServerConfig) -> str:

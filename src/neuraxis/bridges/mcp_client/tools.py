@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from neuraxis.bridges.imported_schema import SchemaRefused, import_schema
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.untrusted_text import hides_something, one_line, visible
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.specs import CommandSpec, EffectKind, Effects, Json
 
 MOST_TOOLS = 5_000

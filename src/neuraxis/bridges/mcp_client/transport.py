@@ -19,8 +19,8 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
 
-from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.untrusted_text import one_line
+from neuraxis.parsing.json_shapes import as_list, as_map
 
 MOST_MESSAGE = 64 * 1024 * 1024
 """Bytes of one message; a larger one ends the connection."""

@@ -15,7 +15,6 @@ from typing import Any
 import mcp_types as types
 from mcp import MCPError
 
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.mcp_server.client import (
     MOST_WAITING,
     McpClient,
@@ -23,6 +22,7 @@ from neuraxis.bridges.mcp_server.client import (
     form,
 )
 from neuraxis.events import ApprovalAsked
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.policy.approvals import EXPIRES
 from neuraxis.policy.gate import NobodyToAsk
 from neuraxis.specs import Json
@@ -56,7 +56,7 @@ async def approve(asked: ApprovalAsked) -> bool | str:
     try:
         answers = await client.ask(**{KEY: _question(asked)})
     except (MCPError, ValueError) as error:
-        raise NobodyToAsk(f"the MCP client did not ask its user: {error}") from error
+        raise NobodyToAsk(f"the MCP client gave no valid answer: {error}") from error
     return _said(as_map(answers[KEY]), asked)
 
 

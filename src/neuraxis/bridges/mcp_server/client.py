@@ -18,8 +18,8 @@ from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.shared.message import ServerMessageMetadata
 
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.events import ApprovalAsked
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.policy.approvals import EXPIRES
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json

@@ -10,10 +10,10 @@ from typing import Any, cast
 import mcp_types as types
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.mcp_server.tools import Offered
 from neuraxis.bridges.mcp_server.values import blocks
 from neuraxis.errors import ConfigError
+from neuraxis.parsing.json_shapes import as_list, as_map
 
 _PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 

@@ -15,6 +15,7 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from msgspec.structs import replace
 
 from neuraxis import __version__
 from neuraxis.assets.store import ReferenceLost
@@ -194,23 +195,13 @@ class McpService:
             plan = read_plan(json.dumps(written), "the plan")
         except ConfigError as error:
             return _failed(str(error))
-        names = {name: offered.command for name, offered in self._offered.items()}
-        calls = [
-            Call(
-                id=self._session.ids.new(),
-                plugin=names[call.command].plugin.name
-                if call.command in names
-                else None,
-                command=names[call.command].spec.name
-                if call.command in names
-                else call.command,
-                arguments=call.arguments,
-                name=call.name,
-                for_each=call.for_each,
-                max_items=call.max_items,
-            )
-            for call in plan.calls
-        ]
+        calls: list[Call] = []
+        for call in plan.calls:
+            call = replace(call, id=self._session.ids.new())
+            if (offered := self._offered.get(call.command)) is not None:
+                plugin, spec = offered.command.plugin, offered.command.spec
+                call = replace(call, plugin=plugin.name, command=spec.name)
+            calls.append(call)
         async with self._one_by_one:
             results = await self._session.call_all(calls, watch, on_error=plan.on_error)
         self._session.origins.told([call.id for call in calls])

@@ -44,12 +44,12 @@ def offered_tools(registry: Registry) -> dict[str, Offered]:
 
 def _offered(name: str, command: Command) -> Offered:
     spec = command.spec
-    output = _output_schema(spec.response)
+    plain, output = for_server(spec.parameters), _output_schema(spec.response)
     kind = spec.effects.kind
     tool = types.Tool(
         name=name,
         description=spec.description,
-        input_schema=_input_schema(command),
+        input_schema=_wrapped(BARE, plain) if command.bare else plain,
         output_schema=output,
         annotations=types.ToolAnnotations(
             read_only_hint=kind in ("none", "read"),
@@ -59,13 +59,6 @@ def _offered(name: str, command: Command) -> Offered:
         ),
     )
     return Offered(tool=tool, command=command, structured=output is not None)
-
-
-def _input_schema(command: Command) -> dict[str, Any]:
-    plain = for_server(command.spec.parameters)
-    if not command.bare:
-        return plain
-    return _wrapped(BARE, plain)
 
 
 def _wrapped(name: str, plain: dict[str, Any]) -> dict[str, Any]:

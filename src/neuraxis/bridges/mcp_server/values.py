@@ -7,7 +7,6 @@ reads when it wants to.
 from __future__ import annotations
 
 import base64
-import io
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -16,9 +15,10 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from neuraxis.assets.describe import describe
+from neuraxis.assets.embed import is_picture, png_of
 from neuraxis.assets.json_view import to_json_value
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.messages import Result
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.specs import Json
 
 SCHEME = "neuraxis://asset/"
@@ -59,11 +59,7 @@ def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
     can_be_said, said = to_json_value(result.value)
     parts = media(result.value)
     if parts is not None:
-        content += parts
-    if result.stored and parts is not None:
-        content.append(_link(result))
-    elif parts is not None:
-        pass
+        content += [*parts, _link(result)] if result.stored else parts
     elif result.stored:
         content += _stored(result)
     else:
@@ -75,13 +71,11 @@ def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
         too_long = result.stored and len(_text(answer)) > MOST_STRUCTURED
         if too_long and not structured:
             answer = None
-    if answer is None:
-        if structured:
-            # clients refuse an answer without the structure that was declared
-            return types.CallToolResult(content=content, is_error=True)
-        return types.CallToolResult(content=content)
     return types.CallToolResult(
-        content=content, structured_content=cast("dict[str, Any]", answer)
+        content=content,
+        structured_content=cast("dict[str, Any] | None", answer),
+        # clients refuse an answer without the structure that was declared
+        is_error=structured and answer is None,
     )
 
 
@@ -132,7 +126,7 @@ def media(value: Any) -> list[types.ContentBlock] | None:
 
 def _block(part: Any) -> types.ContentBlock | None:
     if is_picture(part):
-        text = base64.b64encode(picture_bytes(part)).decode()
+        text = base64.b64encode(png_of(part)).decode()
         return types.ImageContent(data=text, mime_type="image/png")
     fields = as_map(part)
     kind, data = fields.get("mime_type"), fields.get("data")
@@ -159,21 +153,6 @@ def _text(value: Json) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
-
-
-def is_picture(value: Any) -> bool:
-    """Check whether a value is a picture, by what it can do."""
-    return isinstance(getattr(value, "mode", None), str) and callable(
-        getattr(value, "tobytes", None)
-    )
-
-
-def picture_bytes(value: Any) -> bytes:
-    """Return a picture as PNG."""
-    sink = io.BytesIO()
-    plain = value.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I")
-    (value if plain else value.convert("RGB")).save(sink, "PNG")
-    return sink.getvalue()
 
 
 def resource_contents(
@@ -204,7 +183,7 @@ def _bytes(value: Any) -> tuple[str, bytes] | None:
             return str(fields.get("mime_type") or _UNKNOWN), fields["data"]
     if isinstance(value, bytes | bytearray):
         return _UNKNOWN, bytes(value)
-    return ("image/png", picture_bytes(value)) if is_picture(value) else None
+    return ("image/png", png_of(value)) if is_picture(value) else None
 
 
 _UNKNOWN = "application/octet-stream"

@@ -10,16 +10,25 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.openapi_client.files import FilePart, file_part
-from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_flag, as_text
+from neuraxis.bridges.openapi_client.nodes import (
+    CannotImport,
+    Node,
+    as_flag,
+    as_text,
+    shortened,
+)
 from neuraxis.bridges.openapi_client.parameters import Parameter, pairs, plain
 from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.errors import CommandError
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import Json
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
-_FILE = "the file to send: a reference to an asset, or its text"
+_FILE: Mapping[str, Json] = {
+    "description": "the file to send: a reference to an asset, or its text",
+    "x-asset-ref": True,
+}
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,17 +59,16 @@ def read_body(node: Node, base: str, schemas: Schemas) -> Body | None:
     if kind in ("form", "multipart"):
         made = _form(schema, base, schemas, files=kind == "multipart")
     elif kind == "file":
-        made: dict[str, Json] = {"description": _FILE, "x-asset-ref": True}
+        made = {**_FILE}
     elif kind == "text":
         said = as_text(as_map(schema).get("description"))
         made = {"type": "string", "description": said[:300] or f"{media}, as text"}
     else:
         made = schemas.translate(schema, base)
         if _is_binary(schema, schemas, base):
-            made = {"description": _FILE, "x-asset-ref": True}
-    text = as_text(node.get("description"))
-    if text and "description" not in made:
-        made["description"] = " ".join(text.split())[:300]
+            made = {**_FILE}
+    if text := as_text(node.get("description")):
+        made.setdefault("description", shortened(text))
     return Body(
         media_type=written if "*" not in written else _concrete(kind),
         kind=kind,
@@ -85,10 +93,9 @@ def old_body(
             if kind == "text":
                 schema = {"type": "string", "description": f"{media}, as text"}
             elif kind == "file":
-                schema = {"description": _FILE, "x-asset-ref": True}
-            text = as_text(node.get("description"))
-            if text and "description" not in schema:
-                schema["description"] = " ".join(text.split())[:300]
+                schema = {**_FILE}
+            if text := as_text(node.get("description")):
+                schema.setdefault("description", shortened(text))
             return Body(
                 media_type=media,
                 kind=kind,
@@ -111,7 +118,7 @@ def old_body(
     for node, base in fields:
         name = as_text(node["name"])
         if node.get("type") == "file":
-            properties[name] = {"description": _FILE, "x-asset-ref": True}
+            properties[name] = {**_FILE}
         else:
             inline = {key: part for key, part in node.items() if key != "name"}
             properties[name] = schemas.translate(inline, base)
@@ -193,10 +200,9 @@ def _form(value: Json, base: str, schemas: Schemas, *, files: bool) -> dict[str,
                 continue
             items = as_map(inner).get("items")
             if files and _is_binary(inner, schemas, place):
-                properties[name] = {"description": _FILE, "x-asset-ref": True}
+                properties[name] = {**_FILE}
             elif files and items is not None and _is_binary(items, schemas, place):
-                one = {"description": _FILE, "x-asset-ref": True}
-                properties[name] = {"type": "array", "items": one}
+                properties[name] = {"type": "array", "items": {**_FILE}}
             else:
                 properties[name] = schemas.translate(inner, place)
         required += [

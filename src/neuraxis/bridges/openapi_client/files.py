@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from typing import Any, cast
 
 import msgspec
 
+from neuraxis.assets.embed import png_of
 from neuraxis.errors import CommandError
 
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
@@ -37,9 +37,7 @@ def file_part(value: Any, name: str) -> FilePart:
         return _made(value.encode("utf-8"), "text/plain", stem, "txt")
     package = type(value).__module__.partition(".")[0]
     if package == "PIL":
-        stream = io.BytesIO()
-        value.save(stream, format="PNG")
-        return _made(stream.getvalue(), "image/png", stem, "png")
+        return _made(png_of(value), "image/png", stem, "png")
     if package in ("polars", "pandas"):
         write = getattr(value, "write_csv", None)
         text = write() if write is not None else value.to_csv(index=False)

@@ -35,6 +35,12 @@ def as_text(value: Json) -> str:
     return visible(value).strip() if isinstance(value, str) else ""
 
 
+def shortened(text: str, most: int = 300) -> str:
+    """Return a text on one line, cut at `most` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
 def maps(values: Iterable[Json]) -> list[Node]:
     """Return those of the values that are objects."""
     return [cast("Node", value) for value in values if isinstance(value, Mapping)]

@@ -8,7 +8,6 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.openapi_client.body import Body, old_body, read_body
 from neuraxis.bridges.openapi_client.load import Document, is_url
 from neuraxis.bridges.openapi_client.nodes import (
@@ -25,6 +24,7 @@ from neuraxis.bridges.openapi_client.parameters import (
 )
 from neuraxis.bridges.openapi_client.schemas import Schemas, shape
 from neuraxis.bridges.openapi_client.security import Auth, Scheme, needed
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import Effects, Json
 
 METHODS = ("get", "head", "options", "put", "post", "patch", "delete")

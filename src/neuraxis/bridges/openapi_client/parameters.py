@@ -14,10 +14,16 @@ from urllib.parse import quote
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_map
-from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_flag, as_text
+from neuraxis.bridges.openapi_client.nodes import (
+    CannotImport,
+    Node,
+    as_flag,
+    as_text,
+    shortened,
+)
 from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.errors import CommandError
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.sandbox.http.client import OWN_HEADERS
 from neuraxis.specs import Json
 
@@ -77,7 +83,7 @@ def read_parameter(node: Node, base: str, schemas: Schemas) -> Parameter | None:
     schema = schemas.translate(written, base)
     text = as_text(node.get("description"))
     if text:
-        schema["description"] = _short(text)
+        schema["description"] = shortened(text)
     example = node.get("example", as_map(written).get("example"))
     if isinstance(example, str | int | float) and "$ref" not in schema:
         schema["examples"] = [example]
@@ -114,11 +120,6 @@ def _style(node: Node, place: str) -> tuple[str, bool]:
         return style, explode
     is_old = "schema" not in node and "content" not in node
     return style, style in ("form", "deepObject") and not is_old
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 300 else text[:299].rstrip() + "…"
 
 
 # --- values ---------------------------------------------------------------------

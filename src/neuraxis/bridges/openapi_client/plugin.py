@@ -7,20 +7,20 @@ import shlex
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from neuraxis.bridges.imported_schema import hiding_name
-from neuraxis.bridges.json_shapes import as_map
 from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
 from neuraxis.bridges.openapi_client.load import Document, is_url, load
 from neuraxis.bridges.openapi_client.names import command_name, plugin_name
-from neuraxis.bridges.openapi_client.nodes import Node, Notes, as_text
+from neuraxis.bridges.openapi_client.nodes import Node, Notes, as_text, shortened
 from neuraxis.bridges.openapi_client.operations import Operation, effects_of, operations
 from neuraxis.bridges.openapi_client.pages import paging
 from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.bridges.openapi_client.security import Auth, check_auth, schemes_of
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
+from neuraxis.formatting import listed
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
 from neuraxis.sandbox.http.urls import RequestRefused, check_url
@@ -59,11 +59,13 @@ def openapi(
     """
     check_auth(auth)
     # what a person named is allowed, also on a network of their own
-    named = [urlsplit(str(item)).netloc for item in (source, server) if _is_web(item)]
-    allowed = (*allow_hosts, *(host for host in named if host))
+    texts = [item for item in (source, server) if isinstance(item, str)]
+    named = [urlsplit(item).netloc for item in texts if is_url(item)]
+    allowed = (*allow_hosts, *filter(None, named))
     document, manifest = load(source, allow_hosts=allowed)
     notes = Notes(file=document.place)
-    schemas = Schemas(document=document, notes=notes, modern=_is_modern(document.root))
+    modern = str(document.root.get("openapi") or "").startswith("3.1")
+    schemas = Schemas(document=document, notes=notes, modern=modern)
     schemes = schemes_of(document)
     if isinstance(auth, Mapping) and (wrong := set(auth) - set(schemes)):
         raise ConfigError(
@@ -122,14 +124,6 @@ def from_name(text: str) -> ReadSource:
             name=given.get("name"),
         )
     )
-
-
-def _is_web(value: Any) -> bool:
-    return isinstance(value, str) and is_url(value)
-
-
-def _is_modern(root: Node) -> bool:
-    return str(root.get("openapi") or "").startswith("3.1")
 
 
 def _command(
@@ -197,8 +191,7 @@ def _description(operation: Operation) -> str:
         said = f"{first.rstrip('.')}. {said}" if said else first
     if not said:
         said = f"{operation.method.upper()} {operation.path}"
-    if len(said) > _DESCRIPTION:
-        said = said[: _DESCRIPTION - 1].rstrip() + "…"
+    said = shortened(said, _DESCRIPTION)
     if node.get("deprecated") is True:
         said += " (deprecated)"
     if pages := paging(operation.parameters):
@@ -213,7 +206,7 @@ def _check_any(
         return
     problems = notes.problems()
     message = f"no operation can be used as a command ({', '.join(include)})"
-    first = ManifestProblem(file=notes.file, line=0, message=message)
+    first = ManifestProblem(file=notes.file, message=message)
     raise ManifestError((first, *problems))
 
 
@@ -250,7 +243,7 @@ def _plugin(
     if not servers:
         notes.add("the document names no server: calls need openapi(..., server=URL)")
     if hooks := as_map(document.root.get("webhooks")):
-        notes.add(f"{len(hooks)} webhooks are no commands")
+        notes.add(f"webhooks are no commands: {listed([*hooks], 5)}")
     spec = PluginSpec(
         name=name or plugin_name(own, Path(urlsplit(document.place).path).stem),
         title=title or own,

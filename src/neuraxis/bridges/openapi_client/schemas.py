@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import msgspec
 
-from neuraxis.bridges.json_shapes import as_list, as_map
 from neuraxis.bridges.openapi_client.load import Document
 from neuraxis.bridges.openapi_client.nodes import (
     CannotImport,
@@ -22,12 +21,12 @@ from neuraxis.bridges.openapi_client.nodes import (
     Notes,
     as_flag,
     as_text,
+    shortened,
 )
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
-TEXT_CHARACTERS = 300
-"""Characters of a description inside a schema; the rest is cut."""
 _EXAMPLE_CHARACTERS = 120
 _TYPES = frozenset(
     {"string", "number", "integer", "boolean", "object", "array", "null"}
@@ -97,7 +96,7 @@ class Schemas(msgspec.Struct, kw_only=True):
             beside = {key: part for key, part in node.items() if key != "$ref"}
             made.update(self.translate(beside, base))
         elif text := as_text(node.get("description")):
-            made["description"] = _cut(text, TEXT_CHARACTERS)
+            made["description"] = shortened(text)
         return made
 
     def _named(self, target: Json, place: str, pointer: str) -> str:
@@ -139,9 +138,8 @@ class Schemas(msgspec.Struct, kw_only=True):
         if not members:
             return
         made["enum"] = _members(members, kinds, nullable)
-        if not kinds or any(
-            _is_of(item, kinds) for item in made["enum"] if item is not None
-        ):
+        fits = Schema({"type": kinds}).valid
+        if not kinds or any(fits(item) for item in made["enum"] if item is not None):
             return
         self.notes.add("an enum whose members are not of its type: taken as is")
         if "array" in kinds:  # what is meant is each of the items
@@ -186,7 +184,11 @@ class Schemas(msgspec.Struct, kw_only=True):
 
     def _parts(self, node: Node, made: dict[str, Json], base: str) -> None:
         properties = as_map(node.get("properties"))
-        hidden = {name for name, part in properties.items() if _read_only(part)}
+        hidden = {
+            name
+            for name, part in properties.items()
+            if as_flag(as_map(part).get("readOnly"))
+        }
         if "properties" in node:
             made["properties"] = {
                 name: self.translate(part, base)
@@ -235,7 +237,7 @@ class Schemas(msgspec.Struct, kw_only=True):
     def _texts(self, node: Node, made: dict[str, Json]) -> None:
         text = as_text(node.get("description")) or as_text(node.get("title"))
         if text:
-            made["description"] = _cut(text, TEXT_CHARACTERS)
+            made["description"] = shortened(text)
         if "default" in node and _is_short(node["default"]):
             made["default"] = node["default"]
         examples = as_list(node.get("examples"))[:2]
@@ -322,7 +324,7 @@ def shape(
         items = shape(document, node["items"], base, max(depth - 1, 0))
         return {"type": "array" if depth == 3 else ["array", "null"], "items": items}
     text = as_text(node.get("description"))
-    return {"description": _cut(text, 80)} if text and depth >= 2 else {}
+    return {"description": shortened(text, 80)} if text and depth >= 2 else {}
 
 
 def _number(value: Json) -> int | float | None:
@@ -352,19 +354,6 @@ def _members(members: list[Json], kinds: list[str], nullable: bool) -> list[Json
         if not any(item == other and type(item) is type(other) for other in made):
             made.append(item)
     return made
-
-
-def _is_of(value: Json, kinds: list[str]) -> bool:
-    return Schema({"type": kinds}).valid(value)
-
-
-def _read_only(part: Json) -> bool:
-    return as_flag(as_map(part).get("readOnly")) is True
-
-
-def _cut(text: str, most: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _is_short(value: Json) -> bool:
@@ -406,7 +395,7 @@ def _without_prose(value: Json) -> Json:
     made: dict[str, Json] = {}
     for key, part in cast("Node", value).items():
         if key == "description" and isinstance(part, str):
-            made[key] = _cut(part, 60)
+            made[key] = shortened(part, 60)
         elif key == "properties" or not (key == "examples" and isinstance(part, list)):
             made[key] = _without_prose(part)
     return made
@@ -415,6 +404,6 @@ def _without_prose(value: Json) -> Json:
 def _outline(schema: Mapping[str, Json]) -> dict[str, Json]:
     """Return a type without its fields, to keep a schema short."""
     made = {key: schema[key] for key in ("type", "enum") if key in schema}
-    text = _cut(as_text(schema.get("description")), 60)
+    text = shortened(as_text(schema.get("description")), 60)
     made["description"] = f"{text} (its fields are not listed here)".strip()
     return made

@@ -28,7 +28,7 @@ from neuraxis.builtin.tables.views import (
     rows_view,
 )
 from neuraxis.errors import CommandError
-from neuraxis.formatting import type_name
+from neuraxis.formatting import counted, type_name
 from neuraxis.plugins.context import Context
 from neuraxis.specs import Json
 
@@ -69,7 +69,8 @@ def asset_lines(asset: Any, start: int = 1, count: int = 50) -> dict[str, Json]:
 def _check_start(index: int, lines: Lines) -> None:
     if index and index >= lines.total:
         raise CommandError(
-            f"There are {lines.total} lines; there is no line {index + 1}."
+            f"The text has {counted(lines.total, 'line')}; there is no line "
+            f"{index + 1}."
         )
 
 
@@ -81,8 +82,8 @@ def asset_text(asset: Any, start: int = 0, count: int = 4000) -> dict[str, Json]
     text = value if isinstance(value, str) else _json_of(value)
     if start and start >= len(text):
         raise CommandError(
-            f"The text has {len(text)} characters, counted from 0; there is none at "
-            f"{start}."
+            f"The text has {counted(len(text), 'character')}, counted from 0; there is "
+            f"none at {start}."
         )
     part = beginning(text[start : start + count], CHARACTERS)
     view: dict[str, Json] = {"text": part}
@@ -152,7 +153,8 @@ def asset_rows(
     items = cast("Sequence[Any]", value)
     if start and start >= len(items):
         raise CommandError(
-            f"There are {len(items)} rows, counted from 0; there is no row {start}."
+            f"The list has {counted(len(items), 'row')}, counted from 0; there is no "
+            f"row {start}."
         )
     _check_fields(items, columns or ())
     some = items[start : start + count]

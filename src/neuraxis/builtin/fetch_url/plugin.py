@@ -113,7 +113,7 @@ def _page(html: str, answer: client.Response, context: Context) -> dict[str, str
     """Return the page as Markdown and its title, if any."""
     if missing := [name for name in _PACKAGES if find_spec(name) is None]:
         names = [name.replace("_", "-") for name in missing]
-        raise CommandError(str(MissingExtra(names, "web", "Reading a web page")))
+        raise MissingExtra(names, "web", "Reading a web page")
     text = _read_html(html, answer.url).strip()
     if not text:
         scripts = "<script" in html.lower()

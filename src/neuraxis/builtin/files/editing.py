@@ -19,6 +19,7 @@ _MARKED = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+"""In this order: the mark of UTF-32 begins with that of UTF-16."""
 
 
 def appended(data: bytes, text: str, path: str, *, own_line: bool) -> bytes:
@@ -96,10 +97,7 @@ def _decoded(data: bytes, path: str) -> tuple[str, str, bytes]:
         raise CommandError(
             f"{path!r} is no text file ({len(data)} bytes); nothing was changed."
         )
-    mark = next((mark for mark in (
-        codecs.BOM_UTF8, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE,
-        codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE,
-    ) if data.startswith(mark)), b"")  # fmt: skip
+    mark = next((mark for mark in _MARKED if data.startswith(mark)), b"")
     plain = "utf-8" if found[1] == UTF_8 else "cp1252"
     encoding = _MARKED.get(mark, plain)
     return data[len(mark) :].decode(encoding), encoding, mark

@@ -11,7 +11,7 @@ from neuraxis.builtin import workspace
 from neuraxis.builtin.files import editing
 from neuraxis.call_errors import file_was_made
 from neuraxis.errors import CommandError
-from neuraxis.formatting import type_name
+from neuraxis.formatting import counted, type_name
 from neuraxis.parsing.encodings import text_of
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.files import workspace as files
@@ -109,10 +109,9 @@ def find_in_files(
     text: str, context: Context, folder: str = "", pattern: str = "", most: int = 100
 ) -> dict[str, Json]:
     """Find the lines that hold a text, upper and lower case alike."""
-    try:
-        listing = files.list_files(context.workspace, folder, pattern, most=20_000)
-    except files.FileRefused as error:
-        raise CommandError(str(error)) from None
+    listing = _guarded(
+        lambda: files.list_files(context.workspace, folder, pattern, most=20_000)
+    )
     wanted, found = text.casefold(), list[Json]()
     for name in listing.files:
         try:
@@ -193,14 +192,13 @@ def read_file(
     lines: int | None = None,
 ) -> dict[str, Json]:
     """Read a text file, or some of its lines."""
-    limit = workspace.number(context, "files.read_bytes", READ_BYTES)
-    text = workspace.read_text(context, file_path, limit)
+    text = workspace.read_text(context, file_path, _limit(context))
     # as an editor and `asset_lines` count: a form feed or U+2028 ends no line
     total = text.count("\n") + (not text.endswith("\n") and bool(text))
     first = (start or 1) - 1
     if first and first >= total:
         raise CommandError(
-            f"{file_path!r} has {total} lines; there is no line {start}."
+            f"{file_path!r} has {counted(total, 'line')}; there is no line {start}."
         )
     begin = _after(text, 0, first)
     end = len(text) if lines is None else _after(text, begin, lines)
@@ -220,10 +218,9 @@ def list_files(
     context: Context, folder: str = "", pattern: str = "", most: int = LISTED
 ) -> dict[str, Json]:
     """List files, sorted; a note says where there are more."""
-    try:
-        found = files.list_files(context.workspace, folder, pattern, most=most)
-    except files.FileRefused as error:
-        raise CommandError(str(error)) from None
+    found = _guarded(
+        lambda: files.list_files(context.workspace, folder, pattern, most=most)
+    )
     listed: dict[str, Json] = {"files": list(found.files)}
     if found.more:
         listed["more"] = True

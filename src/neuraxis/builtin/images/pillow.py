@@ -11,8 +11,7 @@ from typing import Any
 
 from neuraxis.assets.pictures import eight_bits as eight_bits
 from neuraxis.assets.pictures import on_white as on_white
-from neuraxis.builtin.optional import needed
-from neuraxis.errors import CommandError
+from neuraxis.errors import CommandError, needed
 from neuraxis.formatting import type_name
 
 MOST_PIXELS = 64_000_000

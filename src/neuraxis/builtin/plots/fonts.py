@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from neuraxis.builtin.optional import needed
+from neuraxis.errors import needed
 
 OWN = "DejaVu Sans"
 _FAMILIES = (

@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
-from neuraxis.builtin.optional import needed
 from neuraxis.builtin.plots import fonts
 from neuraxis.builtin.tables.frames import check_columns, frame_of, library, told
 from neuraxis.builtin.workspace import NOBODY
-from neuraxis.errors import CommandError
+from neuraxis.errors import CommandError, needed
 from neuraxis.plugins.context import Context
 
 MOST_POINTS = 1_000_000

@@ -7,6 +7,8 @@ A call has no way to change any of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from neuraxis import call_errors
 from neuraxis.builtin.python_file import traceback_hints
 from neuraxis.builtin.workspace import changes, number
@@ -24,7 +26,7 @@ def run(file_path: str, context: Context) -> dict[str, Json]:
     except workspace.FileRefused as error:
         return {"success": False, "output": "", "error": str(error)}
     context.progress(f"running {script}", None)
-    outcome = _run(script, context)
+    outcome = in_sandbox(script, context)
     result: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
     result["sandbox"] = outcome.sandbox
     if outcome.stderr:
@@ -34,7 +36,12 @@ def run(file_path: str, context: Context) -> dict[str, Json]:
     return result
 
 
-def _run(script: str, context: Context) -> Outcome:
+def in_sandbox(script: str, context: Context, args: Sequence[str] = ()) -> Outcome:
+    """Run a script of the workspace as the settings say.
+
+    Raises:
+        CommandError: a setting is no number.
+    """
     settings, usual = context.settings, Limits()
     outcome = run_python(
         script,
@@ -46,12 +53,13 @@ def _run(script: str, context: Context) -> Outcome:
         network=_has_network(context),
         mode=str(settings.get("sandbox.mode", "auto")),
         cancelled=context.cancelled,
+        args=args,
         allow_none=settings.get("sandbox.allow_none") in (True, "true", "1"),
         sandbox_uid=number(context, "sandbox.uid", DEFAULT_UID),
         choose=changes(context).bring_back if context.files is not None else None,
     )
-    if outcome.lost:
-        context.warn(call_errors.script_changes_lost(outcome.lost))
+    if outcome.not_kept:
+        context.warn(call_errors.script_changes_not_kept(outcome.not_kept))
     return outcome
 
 

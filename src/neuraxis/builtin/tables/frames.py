@@ -12,8 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any, cast
 
 from neuraxis.assets.readers import tables
-from neuraxis.builtin.optional import needed
-from neuraxis.errors import CommandError
+from neuraxis.errors import CommandError, needed
 from neuraxis.formatting import did_you_mean, nearest, type_name
 
 MOST_ROWS = tables.MOST_ROWS

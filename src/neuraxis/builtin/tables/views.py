@@ -14,6 +14,7 @@ from neuraxis.assets.describe import describe
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.builtin.tables.frames import check_columns
 from neuraxis.errors import CommandError
+from neuraxis.formatting import counted
 from neuraxis.specs import Json
 
 CHARACTERS = 8_000
@@ -49,7 +50,8 @@ def rows_of(
     total: int = frame.height
     if start and start >= total:
         raise CommandError(
-            f"The table has {total} rows, counted from 0; there is no row {start}."
+            f"The table has {counted(total, 'row')}, counted from 0; there is no row "
+            f"{start}."
         )
     part = frame.slice(start, count)
     return rows_view(part.iter_rows(named=True), start, part.height, total)

@@ -6,7 +6,6 @@ choice. It is used only where the setting names it.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 from msgspec import Struct
 
-from neuraxis.errors import CommandError, MissingExtra
+from neuraxis.errors import CommandError, needed
 from neuraxis.plugins.context import Context
 from neuraxis.sandbox.http import client
 from neuraxis.settings import Settings
@@ -70,12 +69,7 @@ def searxng(query: str, most: int, context: Context) -> list[Hit]:
 
 def ddgs(query: str, most: int, context: Context) -> list[Hit]:
     """Search with the package `ddgs`, which asks public search engines."""
-    try:
-        package: Any = importlib.import_module("ddgs")
-    except ImportError:
-        raise CommandError(
-            str(MissingExtra("ddgs", "search", "Searching with ddgs"))
-        ) from None
+    package = needed("ddgs", "search", "Searching with ddgs")
     try:
         found: Json = package.DDGS(timeout=10).text(query, max_results=most)
     except Exception as error:  # noqa: BLE001 - the package raises many kinds of its own

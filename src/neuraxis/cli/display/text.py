@@ -103,7 +103,7 @@ def echo_file(path: Path) -> None:
     """Print where a file lies; a terminal opens it at a click."""
     shown = inert(str(path))
     if sys.stderr.isatty():
-        shown = f"\x1b]8;;{inert(path.as_uri())}\x1b\\{shown}\x1b]8;;\x1b\\"
+        shown = f"\x1b]8;;{inert(path.absolute().as_uri())}\x1b\\{shown}\x1b]8;;\x1b\\"
     click.echo(f"file: {shown}", err=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -65,10 +66,8 @@ def batch(file: Path, at_once: int, quiet: bool, **options: Any) -> int:
         own = f"batch-{file.stem}-{row.id}-{digest}"
         return make_session(choices, reopen=own, journal=journal, model=model)
 
-    try:
+    with closing(journal):
         return _run(make, rows, at_once, quiet)
-    finally:
-        journal.close()
 
 
 def _rows(file: Path) -> list[_Row]:
@@ -109,10 +108,7 @@ def _row(told: Any, number: str) -> _Row:
 def _run(
     make: Callable[[_Row], Session], rows: list[_Row], at_once: int, quiet: bool
 ) -> int:
-    import asyncio  # slow to import
-
     from neuraxis.session.batch import run_many
-    from neuraxis.session.event_loop import SyncLoop
 
     outcomes: Counter[str] = Counter()
 
@@ -140,17 +136,7 @@ def _run(
                     listed = ", ".join(f"{n} {what}" for what, n in outcomes.items())
                     echo(f"{item.count} of {item.total}: {listed}", err=True)
 
-    loop = SyncLoop()
-    try:
-        with signals.children_ended():
-            try:
-                loop.run(go())
-            except asyncio.CancelledError:
-                signals.raise_received()
-            if signals.was_signalled():
-                signals.raise_received()
-    finally:
-        loop.close()
+    signals.run_to_end(go())
     if outcomes.keys() <= {"answered"}:
         return 0
     return 6 if outcomes.keys() <= {"answered", "waiting"} else 1

@@ -18,7 +18,7 @@ from neuraxis.dialects.families.family import (
     Taken,
     arguments,
 )
-from neuraxis.parsing.json_errors import cut_off
+from neuraxis.parsing.json_errors import broken, cut_off
 from neuraxis.parsing.json_scan import Value
 
 _OPEN = r"(?=\{|\Z)"
@@ -56,6 +56,32 @@ class _NamedJson(Struct, frozen=True):
         return named_json(text, at, name, reading, self.end)
 
 
+class _ReAct(Struct, frozen=True):
+    """Form of two lines, for the tool and for its arguments."""
+
+    models: str = "ReAct"
+    begin: re.Pattern[str] = re.compile(
+        rf"\**Action:\**[ \t]*`?{NAME}`?"
+        r"(?P<input>\s*\**Action[ _]Input:\**\s*(?:```(?:json)?\s*|`)?)?"
+    )
+    end: re.Pattern[str] = re.compile(r"\s*(?:```|`)")
+
+    def read(self, text: str, begin: re.Match[str], reading: Reading) -> Taken | None:
+        name, at = begin["name"], begin.end()
+        if not reading.is_tool(name):
+            return None
+        if begin["input"] is None:
+            if _WORDS_BEHIND.match(text, at):
+                return None
+            raise broken(text, at, f'expected "Action Input:" behind {name}')
+        if at == len(text):
+            raise cut_off(text, f"where the arguments of {name} begin")
+        if text[at] != "{":
+            raise broken(text, at, f"expected the arguments of {name}: a JSON object")
+        return named_json(text, at, name, reading, self.end)
+
+
+_WORDS_BEHIND = re.compile(r"[^\w\n({]*+\w")
 _NO_END = re.compile("")
 _FENCE_END = re.compile(r"\s*```")
 
@@ -112,15 +138,7 @@ NAMED_JSON: tuple[Family, ...] = (
         re.compile(rf"✿FUNCTION✿:\s*{NAME}\s*✿ARGS✿:\s*{_OPEN}"),
         _NO_END,
     ),
-    _NamedJson(
-        "ReAct",
-        re.compile(
-            rf"\**Action:\**[ \t]*`?{NAME}`?\s*\**Action[ _]Input:\**\s*"
-            rf"(?:```(?:json)?\s*|`)?{_OPEN}"
-        ),
-        re.compile(r"\s*(?:```|`)"),
-        registered=True,
-    ),
+    _ReAct(),
     _NamedJson(
         "Functionary 3.2, and models without a form of their own",
         re.compile(

@@ -184,7 +184,8 @@ def _limits(node: Node) -> list[str]:
 def _limits_of(node: Node) -> Iterator[str]:
     for key, text in _LIMITS.items():
         if key in node and not ("prefixItems" in node and key.endswith("Items")):
-            yield text.format(node[key])
+            told = text.format(node[key])
+            yield told.removesuffix("s") if node[key] == 1 else told
     items = node.get("items")
     if isinstance(items, dict):
         yield from (f"each {text}" for text in _limits_of(cast("Node", items)))

@@ -18,7 +18,7 @@ from neuraxis.models.http.bodies import (
     leading_system,
 )
 from neuraxis.models.http.optional_parts import Body, OptionalPart, at_path, option
-from neuraxis.models.http.settings import Options, tokens_of
+from neuraxis.models.http.settings import EFFORTS, Options
 from neuraxis.specs import Json
 
 MOST_TOKENS = 8192
@@ -193,7 +193,7 @@ def _budget_for_adaptive(body: Body) -> dict[str, Json]:
     thinking = cast("Block", body.get("thinking") or {})
     if thinking.get("type") == "adaptive":
         config = cast("Block", body.get("output_config") or {})
-        _put_budget(changed, tokens_of(cast("str", config.get("effort") or "medium")))
+        _put_budget(changed, EFFORTS[cast("str", config.get("effort") or "medium")])
     return changed
 
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import cast
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
 from neuraxis.models.http.answers import (
     ServerError,
+    as_str,
     broken_off,
     count,
     error_message,
-    items,
-    members,
+    frame_of,
     server_error,
 )
 from neuraxis.models.http.blocks import pack
 from neuraxis.models.http.sse import Event
 from neuraxis.models.http.surrogates import whole_pairs
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import Json
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -68,26 +68,20 @@ class MessageReader:
 
     def event(self, event: Event) -> list[Chunk]:
         """Return the chunks of one event of the stream."""
-        try:
-            tree: Json = json.loads(event.text)
-        except (ValueError, RecursionError) as error:
-            if event.name == "error":
-                raise ServerError(f"it says: {error_message(event.text)}") from error
-            raise ServerError("a frame of its answer is not JSON") from error
-        frame = members(tree)
+        frame = frame_of(event)
         kind = frame.get("type") or event.name
         if kind == "error" or frame.get("error"):
             raise server_error(frame.get("error") or dict(frame))
         if kind == "message_start":
-            return self._message(members(frame.get("message")))
+            return self._message(as_map(frame.get("message")))
         if kind == "content_block_start":
-            return self._start(frame, members(frame.get("content_block")))
+            return self._start(frame, as_map(frame.get("content_block")))
         if kind == "content_block_delta":
-            return self._delta(frame, members(frame.get("delta")))
+            return self._delta(frame, as_map(frame.get("delta")))
         if kind == "content_block_stop":
             return self._stop(count(frame.get("index")))
         if kind == "message_delta":
-            self._end(members(frame.get("delta")))
+            self._end(as_map(frame.get("delta")))
             self._add_usage(frame.get("usage"))
         elif kind == "message_stop":
             self._done = True
@@ -132,8 +126,8 @@ class MessageReader:
         self._seen = self._seen or "content" in message
         self._add_usage(message.get("usage"))
         chunks: list[Chunk] = []
-        for index, block in enumerate(items(message.get("content"))):
-            chunks += self._start({"index": index}, members(block))
+        for index, block in enumerate(as_list(message.get("content"))):
+            chunks += self._start({"index": index}, as_map(block))
             chunks += self._stop(index)
         return chunks
 
@@ -146,18 +140,18 @@ class MessageReader:
         self._blocks[index] = {k: v for k, v in block.items() if v is not None}
         self._pieces[index] = []
         if kind == "text":
-            cited = tuple(items(block.get("citations")))
-            text = whole_pairs(_text(block.get("text")))
+            cited = tuple(as_list(block.get("citations")))
+            text = whole_pairs(as_str(block.get("text")))
             return [Chunk(text=text, annotations=cited)] if text or cited else []
         if kind == "thinking":
-            thought = whole_pairs(_text(block.get("thinking")))
+            thought = whole_pairs(as_str(block.get("thinking")))
             return [Chunk(reasoning=thought)] if thought else []
         if kind == "tool_use":
             place = self._places[index] = len(self._places)
             call = ToolCallDelta(
                 index=place,
-                id=_text(block.get("id")) or None,
-                name=_text(block.get("name")) or None,
+                id=as_str(block.get("id")) or None,
+                name=as_str(block.get("name")) or None,
             )
             return [Chunk(tool_calls=(call,))]
         return []
@@ -170,21 +164,21 @@ class MessageReader:
         pieces = self._pieces.setdefault(index, [])
         kind = delta.get("type")
         if kind == "text_delta":
-            pieces.append(_text(delta.get("text")))
+            pieces.append(as_str(delta.get("text")))
             return [Chunk(text=whole_pairs(pieces[-1]))] if pieces[-1] else []
         if kind == "thinking_delta":
-            pieces.append(_text(delta.get("thinking")))
+            pieces.append(as_str(delta.get("thinking")))
             return [Chunk(reasoning=whole_pairs(pieces[-1]))] if pieces[-1] else []
         if kind == "signature_delta":
-            block["signature"] = _text(block.get("signature")) + _text(
+            block["signature"] = as_str(block.get("signature")) + as_str(
                 delta.get("signature")
             )
         elif kind == "citations_delta" and delta.get("citation"):
             cited = delta.get("citation")
-            block["citations"] = [*items(block.get("citations")), cited]
+            block["citations"] = [*as_list(block.get("citations")), cited]
             return [Chunk(annotations=(cited,))]
         elif kind == "input_json_delta":
-            pieces.append(_text(delta.get("partial_json")))
+            pieces.append(as_str(delta.get("partial_json")))
             place = self._places.get(index)
             if place is not None and pieces[-1]:
                 piece = whole_pairs(pieces[-1])
@@ -197,7 +191,7 @@ class MessageReader:
         written = "".join(self._pieces.get(index, ()))
         kind = block.get("type")
         if kind in ("text", "thinking"):
-            block[str(kind)] = _text(block.get(str(kind))) + written
+            block[str(kind)] = as_str(block.get(str(kind))) + written
             return []
         if not written:
             place = self._places.get(index)
@@ -217,13 +211,13 @@ class MessageReader:
         reason = delta.get("stop_reason")
         if isinstance(reason, str) and reason:
             self._reason = reason.lower()
-        details = members(delta.get("stop_details"))
+        details = as_map(delta.get("stop_details"))
         if said := error_message(details.get("explanation")):
             self._notes.append(f"the server says: {said}")
 
     def _add_usage(self, usage: Json) -> None:
         # The one at the end counts, and leaves out what has not changed.
-        said = members(usage).items()
+        said = as_map(usage).items()
         self._usage.update({key: value for key, value in said if value is not None})
 
     def _carried(self) -> tuple[str, str]:
@@ -233,15 +227,15 @@ class MessageReader:
         said = [
             block
             for block in blocks
-            if block.get("type") != "text" or _text(block.get("text")).strip()
+            if block.get("type") != "text" or as_str(block.get("text")).strip()
         ]
-        return pack(cast("list[Json]", said), self._origin)
+        return pack(self._origin, blocks=said)
 
 
 def _usage(said: Mapping[str, Json]) -> Usage | None:
     read = count(said.get("cache_read_input_tokens"))
     written = count(said.get("cache_creation_input_tokens"))
-    details = members(said.get("output_tokens_details"))
+    details = as_map(said.get("output_tokens_details"))
     found = Usage(
         # Here what concerns the cache is counted beside the rest.
         input_tokens=count(said.get("input_tokens")) + read + written,
@@ -251,7 +245,3 @@ def _usage(said: Mapping[str, Json]) -> Usage | None:
         reasoning_tokens=count(details.get("thinking_tokens")),
     )
     return found if found != Usage() else None
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""

@@ -17,7 +17,7 @@ from neuraxis.models.http.bodies import (
     leading_system,
 )
 from neuraxis.models.http.optional_parts import Body, OptionalPart, option
-from neuraxis.models.http.settings import Options, tokens_of
+from neuraxis.models.http.settings import EFFORTS, Options
 from neuraxis.specs import Json
 
 MOST_STOPS = 5
@@ -164,7 +164,7 @@ def _budget_for_level(body: Body) -> dict[str, Json]:
     thinking = cast("Block", config.get(_THINKING) or {})
     if "thinkingLevel" not in thinking:
         return dict(body)
-    tokens = tokens_of(cast("str", thinking["thinkingLevel"]))
+    tokens = EFFORTS[cast("str", thinking["thinkingLevel"])]
     budget = {"thinkingBudget": tokens, "includeThoughts": True}
     return {**body, _CONFIG: {**config, _THINKING: budget}}
 

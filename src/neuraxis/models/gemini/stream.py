@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
-from typing import cast
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
 from neuraxis.models.http.answers import (
@@ -18,13 +17,13 @@ from neuraxis.models.http.answers import (
     broken_off,
     count,
     error_message,
-    items,
-    members,
+    frame_of,
     server_error,
 )
 from neuraxis.models.http.blocks import pack
 from neuraxis.models.http.sse import Event
 from neuraxis.models.http.surrogates import whole_pairs
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import Json
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -82,25 +81,21 @@ class ContentReader:
 
     def event(self, event: Event) -> list[Chunk]:
         """Return the chunks of one event of the stream."""
-        try:
-            tree: Json = json.loads(event.text)
-        except (ValueError, RecursionError) as error:
-            raise ServerError("a frame of its answer is not JSON") from error
-        return self.document(members(tree))
+        return self.document(frame_of(event))
 
     def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
         """Return the chunks of one frame, or of a whole answer."""
         if tree.get("error"):
             raise server_error(tree["error"])
-        self._usage = _usage(members(tree.get("usageMetadata"))) or self._usage
-        feedback = members(tree.get("promptFeedback"))
+        self._usage = _usage(as_map(tree.get("usageMetadata"))) or self._usage
+        feedback = as_map(tree.get("promptFeedback"))
         if feedback.get("blockReason"):
             self._seen = self._blocked = True
             said = error_message(feedback.get("blockReasonMessage"))
             because = f"{feedback['blockReason']}: {said}" if said else ""
             self._notes.append(f"the prompt was blocked: {because or 'no reason'}")
-        for candidate in items(tree.get("candidates"))[:1]:
-            return self._candidate(members(candidate))
+        for candidate in as_list(tree.get("candidates"))[:1]:
+            return self._candidate(as_map(candidate))
         return []
 
     def finish(self, *, whole: bool = False) -> Chunk:
@@ -144,8 +139,8 @@ class ContentReader:
     def _candidate(self, candidate: Mapping[str, Json]) -> list[Chunk]:
         self._seen = True
         chunks: list[Chunk] = []
-        for item in items(members(candidate.get("content")).get("parts")):
-            part = members(item)
+        for item in as_list(as_map(candidate.get("content")).get("parts")):
+            part = as_map(item)
             chunks += self._part(part)
             self._keep(part)
         for name in _BESIDE:
@@ -164,11 +159,11 @@ class ContentReader:
         if isinstance(text, str) and text:
             text = whole_pairs(text)
             return [Chunk(reasoning=text) if part.get("thought") else Chunk(text=text)]
-        call = members(part.get("functionCall"))
+        call = as_map(part.get("functionCall"))
         if call:
             return [self._call(call)]
         if part.get("inlineData"):
-            kind = members(part["inlineData"]).get("mimeType")
+            kind = as_map(part["inlineData"]).get("mimeType")
             self._notes.append(f"the answer holds a file ({kind}), which is not taken")
         return []
 
@@ -208,7 +203,7 @@ class ContentReader:
         if not signed:
             return "", ""
         kept = [part for part in self._parts if "inlineData" not in part]
-        return pack(cast("list[Json]", kept), self._origin)
+        return pack(self._origin, blocks=kept)
 
 
 def _usage(said: Mapping[str, Json]) -> Usage | None:

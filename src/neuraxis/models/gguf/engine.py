@@ -11,7 +11,6 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 from weakref import WeakValueDictionary
@@ -19,7 +18,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from neuraxis import settings
-from neuraxis.errors import MissingExtra, ModelUnavailable
+from neuraxis.errors import ModelUnavailable, needed
 from neuraxis.models.gguf import slots
 from neuraxis.models.gguf.states import States
 from neuraxis.specs import Json
@@ -122,10 +121,7 @@ def engine_of(path: Path, setup: Setup) -> Engine:
 
 
 def _server(path: Path, setup: Setup, key: str, states: States | None) -> Any:
-    try:
-        binding: Any = import_module("xllamacpp")
-    except ImportError as error:
-        raise MissingExtra("xllamacpp", "local", "A model file") from error
+    binding = needed("xllamacpp", "local", "A model file")
     if not path.is_file():
         raise ModelUnavailable(f"{path}: there is no such model file.")
     params = binding.CommonParams()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
-from neuraxis.errors import ConfigError, MissingExtra, ModelUnavailable
+from neuraxis.errors import ConfigError, ModelUnavailable, needed
 from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.models.gguf import weights
 
@@ -129,12 +127,9 @@ def from_hub(repo: str, file: str, *, may_fetch: bool, shown: bool = False) -> P
         MissingExtra: huggingface_hub is not installed.
         ModelUnavailable: it is not here, and cannot be fetched.
     """
-    try:
-        hub: Any = import_module("huggingface_hub")
-        http_error: Any = import_module("huggingface_hub.errors").HfHubHTTPError
-    except ImportError as error:
-        what = "A model file of the Hugging Face hub"
-        raise MissingExtra("huggingface_hub", "hf", what) from error
+    what = "A model file of the Hugging Face hub"
+    hub = needed("huggingface_hub", "hf", what)
+    http_error = needed("huggingface_hub.errors", "hf", what).HfHubHTTPError
     try:
         return Path(hub.hf_hub_download(repo, file, local_files_only=True))
     except (OSError, ValueError):

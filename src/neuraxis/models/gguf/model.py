@@ -25,10 +25,11 @@ from neuraxis.errors import (
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models.gguf.engine import Engine, Setup, engine_of
 from neuraxis.models.gguf.files import file_of
-from neuraxis.models.http.answers import ServerError, items
+from neuraxis.models.http.answers import ServerError
 from neuraxis.models.http.settings import Options, integer, options_for
 from neuraxis.models.openai.request import request_body
 from neuraxis.models.openai.stream import Frames
+from neuraxis.parsing.json_shapes import as_list
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -95,7 +96,7 @@ class GgufModel:
             while (piece := await pieces.get()) is not None:
                 if isinstance(piece, Exception):
                     raise self._error(piece) from piece
-                for frame in items(piece) or [piece]:
+                for frame in as_list(piece) or [piece]:
                     fields = cast("dict[str, Json]", frame)
                     if fields and (chunk := reader.frame(fields)) is not None:
                         yield chunk

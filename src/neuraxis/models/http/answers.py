@@ -1,4 +1,4 @@
-"""What servers answer: members of JSON, and the errors they report."""
+"""What servers answer: frames of JSON, and the errors they report."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
+from neuraxis.models.http.sse import Event
+from neuraxis.parsing.json_shapes import as_map
 from neuraxis.specs import Json
 
 MOST_TEXT = 300
@@ -65,14 +67,23 @@ def broken_off() -> ServerError:
     return ServerError("the stream broke off before the answer's end", again=True)
 
 
-def members(value: Json) -> Mapping[str, Json]:
-    """Return an object's members; none where it is no object."""
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+def frame_of(event: Event) -> Mapping[str, Json]:
+    """Return the JSON object of a stream's event.
+
+    Raises:
+        ServerError: it is no JSON, or an error in words.
+    """
+    try:
+        return as_map(json.loads(event.text))
+    except (ValueError, RecursionError) as error:
+        if event.name == "error":
+            raise ServerError(f"it says: {error_message(event.text)}") from error
+        raise ServerError("a frame of its answer is not JSON") from error
 
 
-def items(value: Json) -> list[Json]:
-    """Return a list's items; none where it is no list."""
-    return cast("list[Json]", value) if isinstance(value, list) else []
+def as_str(value: Json) -> str:
+    """Return the value if it is a text, else an empty one."""
+    return value if isinstance(value, str) else ""
 
 
 def count(value: Json) -> int:
@@ -83,18 +94,15 @@ def count(value: Json) -> int:
 def server_error(error: Json) -> ServerError:
     """Return the exception for an error that stands in an answer."""
     status = None
-    if isinstance(error, dict):
-        fields = cast("dict[str, Json]", error)
-        inner = fields.get("error")
-        if isinstance(inner, dict):
-            fields = cast("dict[str, Json]", inner)
-        for key in ("code", "status", "status_code", "type"):
-            word = str(fields.get(key))
-            is_number = word.isdecimal() and len(word) == 3
-            number = int(word) if is_number else _STATUS.get(word.lower(), 0)
-            if 400 <= number <= 599:
-                status = number
-                break
+    fields = as_map(error)
+    fields = as_map(fields.get("error")) or fields
+    for key in ("code", "status", "status_code", "type"):
+        word = str(fields.get(key))
+        is_number = word.isdecimal() and len(word) == 3
+        number = int(word) if is_number else _STATUS.get(word.lower(), 0)
+        if 400 <= number <= 599:
+            status = number
+            break
     said = error_message(error)
     return ServerError(
         f"it says: {said}" if said else "it reports an error",

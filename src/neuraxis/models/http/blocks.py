@@ -7,35 +7,35 @@ brings is carried as one opaque text, and only its own server and model get it b
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.messages import Message
 from neuraxis.models.http.surrogates import whole_pairs
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import Json
 
 MOST_CARRIED = 2 * 1024 * 1024
 """Maximum characters carried per turn; more is dropped and noted."""
 
 
-def pack(blocks: Sequence[Json], origin: str) -> tuple[str, str]:
-    """Return the blocks as text, and a note if they cannot be.
+def pack(origin: str, size: int = 0, **state: Json) -> tuple[str, str]:
+    """Return a turn's state as text, or a note why not.
 
     Args:
-        blocks: all of the turn, in order.
         origin: server and model; empty: nothing is carried.
+        size: characters that came; of a state that is too large, not all is given.
+        **state: what goes back, in order.
     """
-    if not origin or not blocks:
+    if not origin or (not any(state.values()) and size <= MOST_CARRIED):
         return "", ""
     try:
         text = json.dumps(
-            {"from": origin, "blocks": blocks},
-            ensure_ascii=False,
-            separators=(",", ":"),
+            {"from": origin, **state}, ensure_ascii=False, separators=(",", ":")
         )
     except (ValueError, RecursionError):
         return "", "the server's reasoning cannot be sent back: it is nested deeply"
-    if len(text) > MOST_CARRIED:
+    if max(size, len(text)) > MOST_CARRIED:
         return "", (
             "the server's reasoning is not sent back with the results: it has "
             f"more than {MOST_CARRIED} characters; the server may do worse, or "
@@ -44,22 +44,20 @@ def pack(blocks: Sequence[Json], origin: str) -> tuple[str, str]:
     return whole_pairs(text), ""
 
 
+def state_of(carried: str, origin: str) -> Mapping[str, Json]:
+    """Return the state in a turn's text; empty: not of this origin."""
+    try:
+        state = as_map(json.loads(carried))
+    except (ValueError, RecursionError):
+        return {}
+    return state if origin and state.get("from") == origin else {}
+
+
 def unpack(message: Message, origin: str) -> list[dict[str, Json]]:
     """Return the blocks of a model's turn; none of another server."""
-    if not message.carried or not origin or message.role != "assistant":
+    if message.role != "assistant":
         return []
-    try:
-        kept: Json = json.loads(message.carried)
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(kept, dict):
-        return []
-    fields = cast("dict[str, Json]", kept)
-    blocks = fields.get("blocks")
-    if fields.get("from") != origin or not isinstance(blocks, list):
-        return []
+    blocks = as_list(state_of(message.carried, origin).get("blocks"))
     return [
-        cast("dict[str, Json]", block)
-        for block in cast("list[Json]", blocks)
-        if isinstance(block, dict)
+        cast("dict[str, Json]", block) for block in blocks if isinstance(block, dict)
     ]

@@ -67,8 +67,3 @@ def meant(name: str) -> str:
         if name.startswith(f"{owner}/"):
             return f"{ours}:{name.partition('/')[2]}"
     return f"openai:{name[7:]}" if name.startswith("openai/") else ""
-
-
-def not_found(url: str) -> str:
-    """Return a hint on a 404: a wrong path or name."""
-    return f" (are {url} and the model's name right?)"

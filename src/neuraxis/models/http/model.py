@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from neuraxis.errors import ConfigError, ModelError, ModelUnavailable
 from neuraxis.messages import Chunk, Part, Prompt
-from neuraxis.models.http.answers import ServerError, items
+from neuraxis.models.http.answers import ServerError
 from neuraxis.models.http.bodies import as_json
 from neuraxis.models.http.clients import Clients
 from neuraxis.models.http.optional_parts import Body
@@ -52,6 +52,7 @@ from neuraxis.models.http.transport import (
 )
 from neuraxis.models.parts import refused_parts, with_shown
 from neuraxis.models.rate_limits import RateLimit, shared_limit
+from neuraxis.parsing.json_shapes import as_list
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
@@ -396,7 +397,7 @@ def _document(raw: bytes, reader: Reader) -> list[Chunk]:
         raise ServerError("its answer is no whole JSON document") from error
     # Google sends a stream as one list where it is not asked for events.
     chunks: list[Chunk] = []
-    for part in items(tree) or [tree]:
+    for part in as_list(tree) or [tree]:
         if not isinstance(part, dict):
             raise ServerError("its answer is no JSON object")
         chunks += reader.document(cast("dict[str, Json]", part))

@@ -250,16 +250,15 @@ def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
     It gets the general key only if it is also the server of `openai:`.
     """
     base = base_url(url, "the model's URL")
-    if _is_projects_choice(base, settings):
-        own = named_endpoint(name, settings)
-        if own.key_env and _origin(own.url) == _origin(base):
-            return Endpoint(url=base, key_env=own.key_env)
-        return Endpoint(url=base, keyless_because=_PROJECTS)
-    if found := _key_env(settings, f"models.{name}.key_env"):
+    is_projects = _is_projects_choice(base, settings)
+    found = _key_env(settings, f"models.{name}.key_env")
+    if found and not is_projects:
         return Endpoint(url=base, key_env=found)
     general = named_endpoint(name, settings)
     if general.key_env and _origin(general.url) == _origin(base):
         return Endpoint(url=base, key_env=general.key_env)
+    if is_projects:
+        return Endpoint(url=base, keyless_because=_PROJECTS)
     return Endpoint(
         url=base,
         keyless_because=f"none is set for {urlsplit(base).netloc}; name its variable "
@@ -382,11 +381,6 @@ def effort_of(thinking: int | str) -> str:
     if not thinking:
         return "none"
     return "low" if thinking <= 4096 else "medium" if thinking <= 16384 else "high"
-
-
-def tokens_of(thinking: int | str) -> int:
-    """Return the budget of thinking for a word."""
-    return EFFORTS[thinking] if isinstance(thinking, str) else thinking
 
 
 EFFORTS: Mapping[str, int] = {"low": 2048, "medium": 8192, "high": 24576}

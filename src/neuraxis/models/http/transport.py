@@ -22,7 +22,7 @@ from neuraxis.errors import (
     ModelUnavailable,
 )
 from neuraxis.models.http.answers import ServerError, body_message, is_about_size
-from neuraxis.models.http.hints import not_found, unreachable
+from neuraxis.models.http.hints import unreachable
 from neuraxis.models.http.settings import Endpoint, Options
 
 if TYPE_CHECKING:
@@ -177,11 +177,12 @@ async def refused(
     status = response.status_code
     host = endpoint.host
     if 300 <= status < 400:
-        target = _place(response.headers.get("location", ""))
+        # without its query, which may hold secrets
+        target = response.headers.get("location", "").partition("?")[0][:200]
         return Failure(
             ModelRefused(
-                f"{host}: redirects to {target}; set the base URL to where the "
-                "server is",
+                f"{host}: redirects to {target or 'another place'}; set the base URL "
+                "to where the server is",
                 status=status,
             )
         )
@@ -200,7 +201,8 @@ async def refused(
     if status in (401, 403):
         text += _key_hint(endpoint, key)
     if status == 404:
-        text += not_found(str(response.request.url).partition("?")[0])
+        address = str(response.request.url).partition("?")[0]
+        text += f" (are {address} and the model's name right?)"
     again = status in _PASSING or (status >= 500 and not is_about_size(said))
     if b"insufficient_quota" in raw:
         again = False  # waiting does not fill an account
@@ -257,11 +259,6 @@ def without_key(text: str, key: str) -> str:
         if text.endswith(f"{key[:size]}…"):
             return f"{text[: -size - 1]}[key]…"
     return text
-
-
-def _place(location: str) -> str:
-    """Return a redirect's target without its query, which may hold secrets."""
-    return location.partition("?")[0][:200] or "another place"
 
 
 def _broken(host: str, error: Exception) -> ModelBroken:

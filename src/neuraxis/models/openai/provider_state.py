@@ -27,8 +27,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from neuraxis.models.http.blocks import MOST_CARRIED
-from neuraxis.models.http.surrogates import whole_pairs
+from neuraxis.models.http.blocks import MOST_CARRIED, pack, state_of
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import Json
 
 TEXTS = ("reasoning_content", "reasoning")
@@ -57,9 +57,7 @@ class Carried:
             # an empty one counts: DeepSeek wants the field of each such turn back
             if isinstance(text, str) and self._fits(len(text)):
                 self._texts.setdefault(name, []).append(text)
-        details = delta.get(DETAILS)
-        if isinstance(details, list) and details:
-            self._take_details(cast("list[Json]", details))
+        self._take_details(as_list(delta.get(DETAILS)))
 
     def call(self, place: int, piece: Mapping[str, Json]) -> None:
         """Add the state in a tool call's delta, by its place."""
@@ -92,23 +90,7 @@ class Carried:
             for place, fields in self._calls.items()
             if place in order
         }
-        if not message and not calls and self._size <= MOST_CARRIED:
-            return "", ""
-        try:
-            text = json.dumps(
-                {"from": origin, "message": message, "calls": calls},
-                ensure_ascii=False,
-                separators=(",", ":"),
-            )
-        except (ValueError, RecursionError):
-            return "", "the server's reasoning cannot be sent back: it is nested deeply"
-        if max(self._size, len(text)) > MOST_CARRIED:
-            return "", (
-                "the server's reasoning is not sent back with the results: it has "
-                f"more than {MOST_CARRIED} characters; the server may do worse, or "
-                "refuse the next request"
-            )
-        return whole_pairs(text), ""
+        return pack(origin, self._size, message=message, calls=calls)
 
     def _fits(self, size: int) -> bool:
         self._size += size
@@ -218,27 +200,13 @@ class _Growing:
 
 def put_back(message: dict[str, Json], carried: str, origin: str) -> None:
     """Put the turn's state into its message, if its origin matches."""
-    try:
-        kept: Json = json.loads(carried)
-    except (ValueError, RecursionError):
-        return  # written by another adapter
-    if not isinstance(kept, dict):
-        return
-    fields = cast("dict[str, Json]", kept)
-    if fields.get("from") != origin:
-        return
-    own = fields.get("message")
-    if isinstance(own, dict):
-        told = cast("dict[str, Json]", own)
-        message.update({name: told[name] for name in OF_MESSAGE if name in told})
-    of_calls = fields.get("calls")
-    if isinstance(of_calls, dict):
-        by_place = cast("dict[str, Json]", of_calls)
-        for index, call in enumerate(message.get("tool_calls", ())):
-            extra = by_place.get(str(index))
-            if isinstance(extra, dict):
-                told = cast("dict[str, Json]", extra)
-                call.update({name: told[name] for name in OF_CALL if name in told})
+    state = state_of(carried, origin)
+    own = as_map(state.get("message"))
+    message.update({name: own[name] for name in OF_MESSAGE if name in own})
+    by_place = as_map(state.get("calls"))
+    for index, call in enumerate(message.get("tool_calls", ())):
+        own = as_map(by_place.get(str(index)))
+        call.update({name: own[name] for name in OF_CALL if name in own})
 
 
 def _size_of(value: Json) -> int:

@@ -22,14 +22,13 @@ from neuraxis.models.http.answers import (
     ServerError,
     broken_off,
     count,
-    items,
-    members,
     server_error,
 )
 from neuraxis.models.http.sse import Event
 from neuraxis.models.http.surrogates import Pairs
 from neuraxis.models.openai.provider_state import Carried
 from neuraxis.models.openai.tool_calls import CallPieces
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import Json
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -133,7 +132,7 @@ class Frames:
         if "error" in kinds or frame.get("error_code"):
             raise server_error(dict(frame))
         choice = _first_choice(frame.get("choices"))
-        own = members(frame.get("x_groq")).get("usage"), (choice or {}).get("usage")
+        own = as_map(frame.get("x_groq")).get("usage"), (choice or {}).get("usage")
         for said in (*own, frame.get("usage")):  # Groq and Kimi put it there in streams
             self.usage = _usage(said) or self.usage
         if choice is None:
@@ -191,7 +190,9 @@ class Frames:
         self._carried.message(delta)
         calls = self._tool_calls(delta.get("tool_calls"))
         # Groq runs tools of its own and lists them.
-        beside = items(delta.get("annotations")) + items(delta.get("executed_tools"))
+        beside = as_list(delta.get("annotations")) + as_list(
+            delta.get("executed_tools")
+        )
         if text or thought or calls or beside:
             return Chunk(
                 text=text,
@@ -241,23 +242,18 @@ class Frames:
         self.reason = _FINISH.get(word, "stop")
 
     def _tool_calls(self, pieces: Json) -> tuple[ToolCallDelta, ...]:
-        if not isinstance(pieces, list):
-            return ()
         deltas: list[ToolCallDelta] = []
-        for piece in cast("list[Json]", pieces):
-            if not isinstance(piece, dict):
+        for given in as_list(pieces):
+            if not isinstance(given, dict):
                 raise ServerError("a tool call in its answer is no object")
-            deltas.append(self._tool_call(cast("dict[str, Json]", piece)))
+            piece = as_map(given)
+            function: Json = piece.get("function") or {}
+            if not isinstance(function, dict):
+                raise ServerError("a tool call in its answer names no function")
+            delta = self._calls.add(piece, as_map(function))
+            self._carried.call(delta.index, piece)
+            deltas.append(delta)
         return tuple(deltas)
-
-    def _tool_call(self, piece: Mapping[str, Json]) -> ToolCallDelta:
-        function: Json = piece.get("function") or {}
-        if not isinstance(function, dict):
-            raise ServerError("a tool call in its answer names no function")
-        named = cast("dict[str, Json]", function)
-        delta = self._calls.add(piece, named)
-        self._carried.call(delta.index, piece)
-        return delta
 
 
 def _is_failure(reason: Json) -> bool:
@@ -284,13 +280,9 @@ def _line_by_line(event: Event) -> list[Json]:
 
 
 def _first_choice(choices: Json) -> Mapping[str, Json] | None:
-    if not isinstance(choices, list):
-        return None
-    for choice in cast("list[Json]", choices):
-        if isinstance(choice, dict) and not cast("dict[str, Json]", choice).get(
-            "index"
-        ):
-            return cast("dict[str, Json]", choice)
+    for choice in as_list(choices):
+        if isinstance(choice, dict) and not as_map(choice).get("index"):
+            return as_map(choice)
     return None
 
 
@@ -299,25 +291,19 @@ def _content(content: Json) -> tuple[str, str]:
     if isinstance(content, str):
         return content, ""
     text = thought = ""
-    if isinstance(content, list):
-        for part in cast("list[Json]", content):
-            if not isinstance(part, dict):
-                continue
-            fields = cast("dict[str, Json]", part)
-            if isinstance(fields.get("text"), str):
-                text += fields["text"]
-            elif "thinking" in fields:
-                inner, _ = _content(fields["thinking"])
-                thought += inner
+    for part in map(as_map, as_list(content)):
+        if isinstance(part.get("text"), str):
+            text += part["text"]
+        elif "thinking" in part:
+            inner, _ = _content(part["thinking"])
+            thought += inner
     return text, thought
 
 
 def _usage(usage: Json) -> Usage | None:
-    if not isinstance(usage, dict):
-        return None
-    counts = cast("dict[str, Json]", usage)
-    details = members(counts.get("prompt_tokens_details"))
-    written = members(counts.get("completion_tokens_details"))
+    counts = as_map(usage)
+    details = as_map(counts.get("prompt_tokens_details"))
+    written = as_map(counts.get("completion_tokens_details"))
     cached = (
         details.get("cached_tokens")
         or counts.get("num_cached_tokens")  # Mistral

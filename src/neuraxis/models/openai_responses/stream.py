@@ -7,24 +7,22 @@ given out then. What the server's own tools do is no call of ours.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import cast
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
 from neuraxis.models.http.answers import (
     DONE,
     ServerError,
+    as_str,
     broken_off,
     count,
-    error_message,
-    items,
-    members,
+    frame_of,
     server_error,
 )
 from neuraxis.models.http.blocks import pack
 from neuraxis.models.http.sse import Event
 from neuraxis.models.http.surrogates import whole_pairs
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import Json
 
 _PLAIN = ("message", "function_call")
@@ -63,13 +61,7 @@ class ResponseReader:
         """Return the chunks of one event of the stream."""
         if event.text.strip() == DONE:
             return []
-        try:
-            tree: Json = json.loads(event.text)
-        except (ValueError, RecursionError) as error:
-            if event.name == "error":
-                raise ServerError(f"it says: {error_message(event.text)}") from error
-            raise ServerError("a frame of its answer is not JSON") from error
-        frame = members(tree)
+        frame = frame_of(event)
         kind = str(frame.get("type") or event.name)
         if kind == "error" or frame.get("error"):
             raise server_error(frame.get("error") or dict(frame))
@@ -78,27 +70,27 @@ class ResponseReader:
             return self._piece(kind, self._item(frame), frame)
         if kind in ("response.output_item.added", "response.output_item.done"):
             done = kind.endswith("done")
-            return self._whole(self._item(frame), members(frame.get("item")), done)
+            return self._whole(self._item(frame), as_map(frame.get("item")), done)
         if kind in ("response.completed", "response.incomplete", "response.failed"):
-            return self.document(members(frame.get("response")))
+            return self.document(as_map(frame.get("response")))
         return []
 
     def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
         """Return the chunks of a response that is one JSON object."""
         if tree.get("error"):
             raise server_error(tree.get("error") or dict(tree))
-        self._usage = _usage(members(tree.get("usage"))) or self._usage
+        self._usage = _usage(as_map(tree.get("usage"))) or self._usage
         self._seen = self._seen or "output" in tree
         status = tree.get("status")
         self._status = status if isinstance(status, str) else "completed"
-        details = members(tree.get("incomplete_details"))
+        details = as_map(tree.get("incomplete_details"))
         self._because = str(details.get("reason") or "")
         chunks: list[Chunk] = []
-        for index, item in enumerate(items(tree.get("output"))):
+        for index, item in enumerate(as_list(tree.get("output"))):
             # Where a server leaves items out at the end, the others move up.
-            place = self._places.get(_text(members(item).get("id")), index)
+            place = self._places.get(as_str(as_map(item).get("id")), index)
             so_far = self._items.setdefault(place, _Item())
-            chunks += self._whole(so_far, members(item), True)
+            chunks += self._whole(so_far, as_map(item), True)
         return chunks
 
     def finish(self, *, whole: bool = False) -> Chunk:
@@ -136,7 +128,7 @@ class ResponseReader:
         )
 
     def _item(self, frame: Mapping[str, Json]) -> _Item:
-        own = _text(frame.get("item_id") or members(frame.get("item")).get("id"))
+        own = as_str(frame.get("item_id") or as_map(frame.get("item")).get("id"))
         index = frame.get("output_index")
         if type(index) is not int:  # some servers name the item only
             index = self._places.get(own, len(self._items))
@@ -157,24 +149,24 @@ class ResponseReader:
                 so_far.place, self._calls = self._calls, self._calls + 1
                 call = ToolCallDelta(
                     index=so_far.place,
-                    id=_text(item.get("call_id")) or _text(item.get("id")) or None,
-                    name=_text(item.get("name")) or None,
+                    id=as_str(item.get("call_id")) or as_str(item.get("id")) or None,
+                    name=as_str(item.get("name")) or None,
                 )
                 chunks.append(Chunk(tool_calls=(call,)))
-            written = _text(item.get("arguments"))
+            written = as_str(item.get("arguments"))
             return chunks + self._arguments(so_far, so_far.rest(written))
-        parts = [members(part) for part in items(item.get("content"))]
+        parts = [as_map(part) for part in as_list(item.get("content"))]
         if kind == "message" and done:
-            text = "".join(_text(p.get("text") or p.get("refusal")) for p in parts)
+            text = "".join(as_str(p.get("text") or p.get("refusal")) for p in parts)
             self._refused |= any(part.get("type") == "refusal" for part in parts)
             chunks += _said(so_far.rest(text))
             if not so_far.annotations:
-                cited = [note for p in parts for note in items(p.get("annotations"))]
+                cited = [note for p in parts for note in as_list(p.get("annotations"))]
                 so_far.annotations = bool(cited)
                 chunks += [Chunk(annotations=tuple(cited))] if cited else []
         elif kind == "reasoning" and done:
-            summary = [members(part) for part in items(item.get("summary"))]
-            text = "".join(_text(part.get("text")) for part in [*summary, *parts])
+            summary = [as_map(part) for part in as_list(item.get("summary"))]
+            text = "".join(as_str(part.get("text")) for part in [*summary, *parts])
             rest = whole_pairs(so_far.rest(text))
             chunks += [Chunk(reasoning=rest)] if rest else []
         return chunks
@@ -182,7 +174,7 @@ class ResponseReader:
     def _piece(
         self, kind: str, so_far: _Item, frame: Mapping[str, Json]
     ) -> list[Chunk]:
-        piece = _text(frame.get("delta"))
+        piece = as_str(frame.get("delta"))
         match kind.removeprefix("response."):
             case "output_text.delta":
                 return _said(so_far.add(piece))
@@ -218,7 +210,7 @@ class ResponseReader:
             or item.get("encrypted_content")
             or item.get("content")
         ]
-        return pack(cast("list[Json]", kept), self._origin)
+        return pack(self._origin, blocks=kept)
 
 
 class _Item:
@@ -248,8 +240,8 @@ def _said(text: str) -> list[Chunk]:
 
 
 def _usage(said: Mapping[str, Json]) -> Usage | None:
-    read = members(said.get("input_tokens_details"))
-    written = members(said.get("output_tokens_details"))
+    read = as_map(said.get("input_tokens_details"))
+    written = as_map(said.get("output_tokens_details"))
     found = Usage(
         input_tokens=count(said.get("input_tokens")),
         output_tokens=count(said.get("output_tokens")),
@@ -258,7 +250,3 @@ def _usage(said: Mapping[str, Json]) -> Usage | None:
         reasoning_tokens=count(written.get("reasoning_tokens")),
     )
     return found if found != Usage() else None
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""

@@ -293,15 +293,14 @@ def _compiled(text: str) -> typing.ForwardRef:
 
 _BUILTIN = vars(builtins)
 _looking_up = threading.RLock()
-"""Return a copy of a forward reference, because resolving caches in it."""
+"""Held while hints are resolved: a shared forward reference caches its result."""
 
 
 def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function whose call ends with a value.
 
-        Async generators are collected; a coroutine returned through a plain decorator
-    is awaited,
-    unless the decorator runs it itself.
+    Async generators are collected; a coroutine returned through a plain decorator is
+    awaited, unless the decorator runs it itself.
     """
     wrapped = getattr(function, "__wrapped__", None)
     last = function if wrapped is None else inspect.unwrap(function)

@@ -1,12 +1,9 @@
 """Create plugins from Python functions and classes marked with `@command`.
 
-`@command` only attaches data to a function and returns the function. Type hints
-become the
-schema, the docstring the descriptions; arguments are converted to the hinted types
-before
-the call. An author's mistakes are reported at registration; schemas and texts are
-built on
-first use.
+`@command` only attaches data to a function and returns the function. Type hints become
+the schema, the docstring the descriptions; arguments are converted to the hinted types
+before the call. An author's mistakes are reported at registration; schemas and texts
+are built on first use.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from typing import Any, TypeVar, cast, overload
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
+from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, error_of
 from neuraxis.formatting import did_you_mean, listed, nearest
 from neuraxis.plugins.extensions import no_flag, parse_effects, parse_examples
 from neuraxis.plugins.functions.caller import Caller, caller_of
@@ -176,12 +173,8 @@ def plugin_from(
     if isinstance(source, ModuleType):
         marked = [value for value in vars(source).values() if is_command(value)]
         if not marked:
-            problem = ManifestProblem(
-                file=getattr(source, "__file__", None) or source.__name__,
-                line=1,
-                message=none_marked(source, is_command),
-            )
-            raise ManifestError((problem,))
+            file = getattr(source, "__file__", None) or source.__name__
+            raise error_of(file, none_marked(source, is_command), 1)
         title = name or source.__name__.rpartition(".")[2]
         return _plugin(
             title, source.__doc__, marked, place_of(source.__name__), None, source

@@ -1,8 +1,7 @@
 """Convert JSON values to the Python types of type hints.
 
 `converter(hint)` is None where no conversion is needed. A value that already has the
-type,
-because it came by reference, is passed unchanged.
+type, because it came by reference, is passed unchanged.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import (
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, cast
 
-from neuraxis.errors import ManifestError, ManifestProblem
+from neuraxis.errors import ManifestError, ManifestProblem, error_of
 from neuraxis.formatting import nearest, public_names
 from neuraxis.plugins.functions.hint_kinds import (
     MAPPINGS,
@@ -243,7 +243,4 @@ def _missing(name: str) -> str:
 
 def bad_function(where: Spot, message: str) -> ManifestError:
     """Return the error of a function that cannot be a command."""
-    problem = ManifestProblem(
-        file=where.file, line=where.line, message=f"{where.name}: {message}"
-    )
-    return ManifestError((problem,))
+    return error_of(where.file, f"{where.name}: {message}", where.line)

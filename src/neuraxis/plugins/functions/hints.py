@@ -1,8 +1,7 @@
 """Build JSON Schema 2020-12 from Python type hints.
 
 A class without a JSON form becomes an opaque type, which only a reference supplies
-(rule
-B41). Classes with fields are placed under `$defs`, so that they may be recursive.
+(rule B41). Classes with fields are placed under `$defs`, so that they may be recursive.
 """
 
 from __future__ import annotations

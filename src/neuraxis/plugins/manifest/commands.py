@@ -1,8 +1,7 @@
 """Read the `commands:` of a manifest into command specs.
 
 A command of protocol v1 has `parameters`, a list; one of v2 has `parameter`, a node
-(rules
-K1, K2, D1). The Neuraxis extensions are read the same for both.
+(rules K1, K2, D1). The Neuraxis extensions are read the same for both.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Convert a plugin's description to another notation.
 
 `to_v2` preserves everything in a manifest of protocol v1, even keys that Neuraxis
-ignores.
-`to_json_schema` returns the enforced schemas. `to_yaml` (module `write`) writes what
-Neuraxis understood of any plugin, Python plugins included.
+ignores. `to_json_schema` returns the enforced schemas. `to_yaml` (module `write`)
+writes what Neuraxis understood of any plugin, Python plugins included.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any, cast
 
 import yaml
 
-from neuraxis.plugins.manifest.write import to_yaml
+from neuraxis.plugins.manifest.write import mapping_of, to_yaml
 from neuraxis.specs import Json, PluginSpec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -56,28 +55,19 @@ def _command(command: Mapping[str, Json]) -> dict[str, Json]:
     made: dict[str, Json] = {}
     for key, value in command.items():
         if key == "parameters":
-            made["parameter"] = {"type": _fields(value)}
+            made["parameter"] = {"type": mapping_of(value)}
         elif key == "response" and isinstance(value, list):
-            made[key] = {"type": _fields(cast("list[Json]", value))}
+            made[key] = {"type": mapping_of(cast("list[Json]", value))}
         else:
             made[key] = value
     return made
 
 
-def _fields(nodes: Json) -> dict[str, Json]:
-    listed = cast("list[dict[str, Json]]", nodes or [])
-    return {
-        str(node["name"]): {key: part for key, part in node.items() if key != "name"}
-        for node in listed
-    }
-
-
 def to_json_schema(spec: PluginSpec) -> dict[str, Json]:
     """Return the plugin as data: each command with its enforced schemas.
 
-        `x-asset-ref` marks a value that may be an asset reference, `x-type` a class
-    that only
-    such a reference supplies.
+    `x-asset-ref` marks a value that may be an asset reference, `x-type` a class that
+    only such a reference supplies.
     """
     return {
         "name": spec.name,

@@ -2,8 +2,7 @@
 
 All errors are reported at once, each with its line; a file with an error gives no spec.
 Nothing a manifest names is imported, and no file is read except a prompt file inside
-its own
-folder or a folder that the host allows (rule B16).
+its own folder or a folder that the host allows (rule B16).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, cast
 
-from neuraxis.errors import ManifestError, ManifestProblem
+from neuraxis.errors import ManifestError, ManifestProblem, error_of
 from neuraxis.formatting import quote, type_name
 from neuraxis.messages import Path as Place
 from neuraxis.parsing.yaml import read_yaml
@@ -55,9 +54,7 @@ def load_manifest(
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         detail = error.strerror if isinstance(error, OSError) else NO_UTF8
-        message = f"cannot be read: {detail}"
-        problem = ManifestProblem(file=str(file), line=0, message=message)
-        raise ManifestError((problem,)) from error
+        raise error_of(str(file), f"cannot be read: {detail}") from error
     return parse_manifest(
         text,
         file=str(file),

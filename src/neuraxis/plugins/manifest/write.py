@@ -1,8 +1,7 @@
 """Write any plugin's spec as a manifest of protocol v2.
 
 The text loads again to the same schemas. A comment at the top names what a manifest
-cannot
-express of a Python plugin.
+cannot express of a Python plugin.
 """
 
 from __future__ import annotations
@@ -215,12 +214,16 @@ def _raw(spec: CommandSpec, key: str) -> Json:
     nodes: Any = spec.raw.get("parameters" if key == "parameter" else key)
     if not isinstance(nodes, list):
         return None
-    fields: dict[str, Json] = {}
-    for item in cast("list[dict[str, Json]]", nodes):
-        fields[str(item["name"])] = {
-            name: value for name, value in item.items() if name != "name"
-        }
-    return {"type": fields}
+    return {"type": mapping_of(cast("list[Json]", nodes))}
+
+
+def mapping_of(nodes: Json) -> dict[str, Json]:
+    """Return protocol v1's list of fields as a mapping by name."""
+    listed = cast("list[dict[str, Json]]", nodes or [])
+    return {
+        str(node["name"]): {key: part for key, part in node.items() if key != "name"}
+        for node in listed
+    }
 
 
 def _examples(examples: tuple[Example, ...]) -> list[Json]:

@@ -6,13 +6,12 @@ package `wordllama` carries; its code is not run, and nothing is downloaded.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuraxis.errors import ConfigError, MissingExtra
+from neuraxis.errors import ConfigError, MissingExtra, needed
 from neuraxis.plugins.search.index import FIELDS, Entry, Hit
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
@@ -85,7 +84,7 @@ def static_embedding() -> Embed:
     """
     found = importlib.util.find_spec("wordllama")
     if found is None or found.origin is None:
-        raise _missing("wordllama")
+        raise MissingExtra("wordllama", "embeddings", "Search by meaning")
     folder = Path(found.origin).parent
     tensors = _package("safetensors.numpy").load_file(
         folder / "weights" / "l2_supercat_256.safetensors"
@@ -113,11 +112,4 @@ def static_embedding() -> Embed:
 
 
 def _package(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise _missing(name.partition(".")[0]) from error
-
-
-def _missing(package: str) -> MissingExtra:
-    return MissingExtra(package, "embeddings", "Search by meaning")
+    return needed(name, "embeddings", "Search by meaning")

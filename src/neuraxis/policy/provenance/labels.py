@@ -34,6 +34,9 @@ OWN: Label = frozenset()
 FILES: Label = frozenset((Origin(source="files", open_world=True, private=True),))
 """The label of files that the runtime did not write for the user, and attachments."""
 
+PROGRAM: Label = frozenset((Origin(source="the program", private=True),))
+"""The label of an object that a program attached as its own."""
+
 
 def is_outside(label: Label) -> bool:
     """Whether somebody else may have written some of it."""
@@ -48,14 +51,15 @@ def is_private(label: Label) -> bool:
     return any(origin.private for origin in label)
 
 
-How = Literal["literal", "reference", "text", "file", "near"]
+How = Literal["literal", "reference", "text", "file", "near", "loop"]
 
 
 class Traced(Struct, frozen=True, kw_only=True):
     """Provenance of one argument value that other sources contributed to.
 
     `how`: written by the model itself, a whole reference, a text with references in
-    it, the content of the file that it names, or names that are nearly so.
+    it, the content of the file that it names, or names that are nearly so; `loop`: not
+    a value, but the list that decides how often the call is made.
     """
 
     path: Path
@@ -111,5 +115,6 @@ _HOW = {
     "reference": "from",
     "text": "made of",
     "file": "the content of this file is from",
+    "loop": "how often it happens is decided by",
     "near": "there is no such file, but one of nearly that name among",
 }

@@ -20,6 +20,7 @@ from neuraxis.events import (
 from neuraxis.policy.provenance.labels import (
     FILES,
     OWN,
+    PROGRAM,
     Label,
     from_told,
     is_outside,
@@ -51,7 +52,8 @@ def replay(
                 if not is_outside(given):
                     origins.said(event.content)
             case AssetStored() if event.id not in started:
-                label = given if origins.is_nested else FILES
+                own = PROGRAM if event.own else FILES
+                label = given if origins.is_nested else own
                 origins.is_made_of(label, event.id)  # attached
             case CallStarted():
                 running[event.id] = event

@@ -12,6 +12,7 @@ from pathlib import Path as File
 
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
+from neuraxis.planning.references import ITEM
 from neuraxis.policy.provenance.labels import FILES, OWN, How, Label, Traced
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import is_own, leaves
@@ -39,6 +40,8 @@ def trace(
             if not any(path[: len(at)] == at for at in placed)
             and not is_own(value, origins.own_words)
         ]
+    if label := repeats(origins, step):
+        found.append(Traced(path=(), value=None, label=label, how="loop"))
     return (*found, *_contents(origins, arguments, step.command.marks, workspace))
 
 
@@ -53,6 +56,20 @@ def references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]
             yield binding.path, label | origins.read, "text"
     for path, ref in step.asset_refs:
         yield path, origins.label(ref, step), "reference"
+
+
+def repeats(origins: Origins, step: Step) -> Label:
+    """Return the label of a list that only decides how often.
+
+    Of a loop whose calls take nothing of the items.
+    """
+    if step.item is None:
+        return OWN
+    refs = [ref for binding in step.bindings for ref in binding.template.refs]
+    refs += [ref for _, ref in step.asset_refs]
+    if any(ref.asset_id == ITEM for ref in refs):
+        return OWN
+    return origins.results.get(f"{step.item.part_of}.{ITEM}", OWN)
 
 
 def _contents(

@@ -23,6 +23,7 @@ from neuraxis.planning.references import ITEM
 from neuraxis.policy.provenance.labels import (
     FILES,
     OWN,
+    PROGRAM,
     Label,
     Origin,
     Traced,
@@ -176,11 +177,10 @@ class Origins(Struct):
         full = workspace / name
         if full.is_dir():
             label = OWN.union(*self.files.values())
-            there = (f"{at}/{one}" for at, _, names in walk_tree(full) for one in names)
-            known = (
-                normal(os.path.relpath(one, workspace)) in self.files for one in there
-            )
-            return label if all(known) else label | FILES
+            there = (File(at, one) for at, _, names in walk_tree(full) for one in names)
+            inside = (os.path.relpath(one, workspace) for one in there)
+            known = all(normal(one) in self.files for one in inside)
+            return label if known else label | FILES
         return self.files.get(name, FILES if os.path.lexists(full) else OWN)
 
     def code_from_outside(self, path: str) -> Label:
@@ -230,9 +230,9 @@ class Origins(Struct):
         """A call is answered with the result of an earlier one."""
         self.is_made_of(self.results.get(earlier, OWN), call_id)
 
-    def attached(self, asset_id: str) -> None:
-        """An object was handed to the session."""
-        label = self.given if self.is_nested else FILES
+    def attached(self, asset_id: str, *, own: bool = False) -> None:
+        """An object was handed to the session; `own`: no outsider wrote it."""
+        label = self.given if self.is_nested else PROGRAM if own else FILES
         self.is_made_of(label, asset_id)
         self.reads(label)  # the model is shown what it is
 

@@ -1,6 +1,7 @@
-"""File changes of one call.
+"""File changes of one call: permitted, reported, stored.
 
-A change needs permission, and its old version is stored (`history`).
+A command changes files through its `CallFiles`: it asks the history whether the change
+is permitted, reports it and stores the old version.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from neuraxis import call_errors
 from neuraxis.formatting import quote
 from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.history import FileHistory, Use
+from neuraxis.sandbox.files.lost import lost_lines, text_of
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
 from neuraxis.sandbox.files.walk import walk_tree
+
+_SHOWN = 10
+"""Maximum files of a script whose lost lines are shown."""
 
 
 class CallFiles(Struct, frozen=True, kw_only=True):
@@ -28,9 +33,11 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     warn: Callable[[str], None]
     target: str = "PLUGIN.COMMAND"
     """The call's command, as `plugin.command`."""
-    ask: Callable[[Mapping[str, Sequence[str]]], str] = lambda held: call_errors.NOBODY
-    """Asks a person about files that a script `changed`, `deleted` or `made`; returns
-    why not, or nothing for a yes."""
+    ask: Callable[[Mapping[str, Sequence[str]], Sequence[str]], str] = (
+        lambda held, lost: call_errors.NOBODY
+    )
+    """Asks a person about files that a script `changed`, `deleted` or `made`, with the
+    lines that they lose; returns why not, or nothing for a yes."""
     words: Sequence[str] = ()
     """The user's, of this request: what they name may be changed in part."""
     free: bool = False
@@ -130,24 +137,29 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         operations.make_folder(self.history.workspace, path)
         return path
 
-    def bring_back(self, changed: Sequence[tuple[str, str]]) -> frozenset[str]:
+    def bring_back(
+        self, changed: Sequence[tuple[str, str]], copy: Path
+    ) -> frozenset[str]:
         """Choose the script's changes that come back; store old versions.
 
         Args:
             changed: each path with the digest it has now; empty: it was deleted.
+            copy: the folder in which the script changed them.
 
         Returns:
             Their paths; of the others the model is told.
         """
-        lost: list[str] = []
+        not_kept: list[str] = []
         # what is deleted makes room for what was made of another kind
-        changed = sorted(self._with_room(changed, lost), key=lambda one: one[1] != "")
+        changed = sorted(
+            self._with_room(changed, not_kept), key=lambda one: one[1] != ""
+        )
         asked = self._asked(changed)
         held = {
             done: [path for path, what in asked.items() if what == done]
             for done in dict.fromkeys(asked.values())
         }
-        no = "" if not asked or self.free else self.ask(held)
+        no = "" if not asked or self.free else self.ask(held, self._lost(held, copy))
         back: set[str] = set()
         for path, digest in changed:
             if no and path in asked:
@@ -158,15 +170,15 @@ class CallFiles(Struct, frozen=True, kw_only=True):
                     self.call_id, path, "script", digest, whole=True, gone=back
                 )
             except FileRefused as error:
-                lost.append(str(error).rstrip("."))
+                not_kept.append(str(error).rstrip("."))
                 continue
             back.add(path)
             self.note(path, digest != "")
             self.tell(path, stored=stored and path in asked)
         if no:
             self.warn(call_errors.script_changes_refused([*asked], no, self.target))
-        if lost:
-            self.warn(call_errors.script_changes_lost(lost))
+        if not_kept:
+            self.warn(call_errors.script_changes_not_kept(not_kept))
         return frozenset(back)
 
     def _asked(self, changed: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -187,7 +199,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         return asked
 
     def _with_room(
-        self, changed: Sequence[tuple[str, str]], lost: list[str]
+        self, changed: Sequence[tuple[str, str]], not_kept: list[str]
     ) -> Iterator[tuple[str, str]]:
         """Yield the changes, but not of folders that must stay."""
         root = self.history.workspace
@@ -198,7 +210,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             if found is None or not stat.S_ISDIR(found.st_mode):
                 continue
             if stays := next(_others(root, path, deleted), ""):
-                lost.append(f"{quote(path)}: the folder there holds {quote(stays)}")
+                not_kept.append(f"{quote(path)}: the folder there holds {quote(stays)}")
                 full.append(path)
         below = tuple(f"{path}/" for path in full)
         for path, digest in changed:
@@ -221,6 +233,15 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         if found and stat.S_ISDIR(found.st_mode):
             for stays in _others(root, path, back):
                 raise FileRefused(f"{quote(path)}: {quote(stays)} stays in the folder")
+
+    def _lost(self, held: Mapping[str, Sequence[str]], copy: Path) -> list[str]:
+        """Return the lines that files lose by what a script did."""
+        root, shown = self.history.workspace, list[str]()
+        paths = [*held.get("deleted", ()), *held.get("changed", ())]
+        for path in paths[:_SHOWN]:
+            kept = set(text_of(copy, path).splitlines())
+            shown += lost_lines(path, text_of(root, path), kept)
+        return shown
 
     def tell(self, path: str, *, stored: bool) -> None:
         """Warn that an old version was stored."""

@@ -42,6 +42,8 @@ class Undone(Struct, frozen=True, kw_only=True):
     """Left as they are: their old version was pruned."""
     refused: tuple[str, ...] = ()
     """Left as they are: the system, or what lies there now, does not let them."""
+    run: int = 0
+    """Number of the run whose changes these are, as in `FileChanged`; 0: none."""
 
 
 class FileHistory:
@@ -96,8 +98,8 @@ class FileHistory:
             is_named(path, words) or is_called(path, words, self.workspace)
         ):
             return ""
-        was_ours = bool(self._known().get(path))
-        return call_errors.file_of_the_user(path, use, was_ours=was_ours)
+        ours, earlier = bool(self._known().get(path)), self.store.knows_earlier
+        return call_errors.file_of_the_user(path, use, was_ours=ours, earlier=earlier)
 
     def way_out(self, path: str, use: Use, target: str) -> str:
         """What the command `target` may do instead, in words."""
@@ -275,42 +277,47 @@ class FileHistory:
             agree: asked for each path that somebody changed since; True: restore it.
         """
         with self._lock:
-            runs = [each.run for each in self._changes if each.run not in self._undone]
-            if not runs:
-                return Undone()
-            run = max(runs)
-            changes = [each for each in self._changes if each.run == run]
-            files = [each for each in changes if each.kind != "folder"]
-            first = {each.path: each for each in reversed(files)}
-            last = {each.path: each for each in files}
-            folders = {each.path for each in changes if each.kind == "folder"}
+            runs = {each.run for each in self._changes} - self._undone
             self.begin()
-            done: dict[str, list[str]] = {}
+            # one that left every file as it was is not the one to undo
+            for run in sorted(runs, reverse=True):
+                if done := self._undo_run(run, agree):
+                    told = {became: tuple(paths) for became, paths in done.items()}
+                    return Undone(**told, run=run)
+        return Undone()
 
-            def restore(then: FileChanged) -> None:
-                try:
-                    became = self._restore(then, last[then.path].after, agree)
-                except FileRefused:
-                    became = "refused"
+    def _undo_run(self, run: int, agree: Callable[[str], bool]) -> dict[str, list[str]]:
+        """Restore the files of one run; return what became of them."""
+        changes = [each for each in self._changes if each.run == run]
+        files = [each for each in changes if each.kind != "folder"]
+        first = {each.path: each for each in reversed(files)}
+        last = {each.path: each for each in files}
+        folders = {each.path for each in changes if each.kind == "folder"}
+        done: dict[str, list[str]] = {}
+
+        def restore(then: FileChanged) -> None:
+            try:
+                became = self._restore(then, last[then.path].after, agree)
+            except FileRefused:
+                became = "refused"
+            if became:
                 done.setdefault(became, []).append(then.path)
 
-            # what was made goes first, since it may stand where something else was
-            for path in last:
-                if not first[path].before:
-                    restore(first[path])
-            for path in sorted(folders, key=len, reverse=True):
-                if self._remove_folder(path):
-                    done.setdefault("removed", []).append(path)
-            for path in last:
-                if first[path].before:
-                    restore(first[path])
-            # one that still waits for an answer can be asked about again
-            if not done.get("changed_since"):
-                self._undone.add(run)
-                self.emit(RunUndone(run=run))
-        return Undone(**{
-            became: tuple(paths) for became, paths in done.items() if became
-        })  # fmt: skip
+        # what was made goes first, since it may stand where something else was
+        for path in last:
+            if not first[path].before:
+                restore(first[path])
+        for path in sorted(folders, key=len, reverse=True):
+            if self._remove_folder(path):
+                done.setdefault("removed", []).append(path)
+        for path in last:
+            if first[path].before:
+                restore(first[path])
+        # one that still waits for an answer can be asked about again
+        if "changed_since" not in done:
+            self._undone.add(run)
+            self.emit(RunUndone(run=run))
+        return done
 
     def _restore(
         self, then: FileChanged, after: str, agree: Callable[[str], bool]

@@ -15,6 +15,7 @@ _EDGES = frozenset("'\"`«»“”„‘’()[]{}<>,;:!?")
 """Characters that a path in a request stands between."""
 _TEXTS = (".md", ".txt", ".rst", ".csv", ".tsv")
 _PATH = re.compile(r"[/\\@]|\w\.\w")
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _SHORTEST = 4
 """Letters of a name that the words of a request can mean."""
 _MOST_FILES = 10_000
@@ -49,7 +50,9 @@ def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
         return False
     name = r"[ \t_-]++".join(called)  # words have no special characters
     meant = re.compile(rf"(?<!\w)(?:my|our|the)[ \t]++{name}(?!\w)")
-    if not any(meant.search(_plain(said)) for said in words):
+    plain = [_plain(said) for said in words]
+    plain += [_HYPHEN.sub("", said) for said in plain]  # the to-do list in todo.md
+    if not any(meant.search(said) for said in plain):
         return False
     found = [*islice(_texts(workspace), _MOST_FILES + 1)]
     same = [name for name in found if _name_words(name) == called]

@@ -52,6 +52,11 @@ class VersionStore:
         """Whether another process can bring the versions back."""
         return self._folder is not None and self._journaled
 
+    @property
+    def knows_earlier(self) -> bool:
+        """Whether it is known what earlier sessions wrote."""
+        return self._root is not None
+
     def put(self, pieces: Iterable[bytes], size: int, shown: str) -> str:
         """Store one version; return its digest.
 

@@ -28,9 +28,9 @@ from neuraxis.sandbox.process.copying import (
     is_too_deep,
 )
 
-Choose = Callable[[Sequence[tuple[str, str]]], Collection[str]]
-"""Takes each changed path with its new digest (empty: deleted), gives those that may
-come back."""
+Choose = Callable[[Sequence[tuple[str, str]], Path], Collection[str]]
+"""Takes each changed path with its new digest (empty: deleted) and the copy's folder,
+gives those that may come back."""
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
@@ -38,7 +38,7 @@ class _Way(Struct):
     """State of one way back."""
 
     state: Copy
-    lost: list[str]
+    not_kept: list[str]
     """Sentences on what could not be brought back, and why."""
     files: set[str] = field(default_factory=set[str])
     """Paths of all that is no folder in the copy."""
@@ -47,11 +47,11 @@ class _Way(Struct):
     chosen: Collection[str] | None = None
     """Paths of the changes that come back; None: all."""
 
-    def lose(self, path: str, why: object) -> None:
+    def leave(self, path: str, why: object) -> None:
         """Note that a change cannot be brought back."""
         # the system's errors name paths and descriptors that say nothing to a reader
         told = (why.strerror or "refused") if isinstance(why, OSError) else why
-        self.lost.append(f"{quote(path)}: {told}")
+        self.not_kept.append(f"{quote(path)}: {told}")
 
     def comes_back(self, path: str) -> bool:
         """Whether a change of the script comes back."""
@@ -71,7 +71,7 @@ class _Way(Struct):
 
 
 def bring_back(
-    copy: Path, workspace: Path, state: Copy, lost: list[str], choose: Choose | None
+    copy: Path, workspace: Path, state: Copy, not_kept: list[str], choose: Choose | None
 ) -> None:
     """Make the workspace equal to the copy, as chosen.
 
@@ -79,15 +79,15 @@ def bring_back(
         copy: what the script left.
         workspace: the real folder.
         state: what was copied, and how much may come back.
-        lost: filled with what could not be brought back.
+        not_kept: filled with what could not be brought back.
         choose: chooses the changed files; None: all.
     """
-    way = _Way(state=state, lost=lost)
+    way = _Way(state=state, not_kept=not_kept)
     digests: dict[str, str] = {}
     _scan(os.open(copy, FOLDER), "", way, None if choose is None else digests)
     if choose is not None:
         changed = sorted([*_rewritten(digests, workspace, way), *_deleted(way)])
-        way.chosen = frozenset(choose(changed)) if changed else frozenset()
+        way.chosen = frozenset(choose(changed, copy)) if changed else frozenset()
     _apply(os.open(copy, FOLDER), os.open(workspace, FOLDER), "", way)
 
 
@@ -115,7 +115,7 @@ def _scan(folder: int, path: str, way: _Way, digests: dict[str, str] | None) -> 
                 if digests is not None:
                     digests[at] = _digest(name, folder)
             except OSError as error:
-                way.lose(at, error)
+                way.leave(at, error)
                 way.stays.add(at)
     finally:
         os.close(folder)
@@ -185,7 +185,7 @@ def _apply(copy: int, workspace: int, path: str, way: _Way) -> None:
                         raise OSError(0, "the limit of what a script may write")
                     _replace(copy, name, workspace, here)
             except OSError as error:
-                way.lose(at, error)
+                way.leave(at, error)
     finally:
         os.close(copy)
         os.close(workspace)
@@ -241,7 +241,7 @@ def _make_room(workspace: int, name: str, path: str, way: _Way) -> None:
             way.stays.add(at)  # nor does the folder that it made
     elif way.chosen is None and not _is_known(workspace, name, path, way):
         way.stays.add(at)
-        way.lose(at, "the folder there holds other files")
+        way.leave(at, "the folder there holds other files")
     _remove(workspace, name, path, way)
 
 
@@ -280,4 +280,4 @@ def _remove(workspace: int, name: str, path: str, way: _Way) -> None:
         return
     except OSError as error:
         if error.errno not in _NOT_EMPTY:  # what may not go, or is somebody else's
-            way.lose(at, error)
+            way.leave(at, error)

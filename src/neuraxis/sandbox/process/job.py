@@ -55,7 +55,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     sandbox: str
     """Sandbox used: `bubblewrap`, `landlock`, …, `limits only`, or `none: refused`."""
     seconds: float
-    lost: tuple[str, ...] = ()
+    not_kept: tuple[str, ...] = ()
     """What it changed and could not be brought back from its copy, and why."""
 
 

@@ -96,10 +96,10 @@ def run_python(
             limits=limits,
             network=network,
         )
-        lost: list[str] = []
-        with _own_copy(job, kind, sandbox_uid, choose, lost) as job:
+        not_kept: list[str] = []
+        with _own_copy(job, kind, sandbox_uid, choose, not_kept) as job:
             outcome = _supervised(job, kind, start, cancelled, on_output)
-        return replace(outcome, lost=tuple(lost))
+        return replace(outcome, not_kept=tuple(not_kept))
     except CannotStart as error:
         return Outcome(
             ok=False,
@@ -187,7 +187,7 @@ def _writable(text: str) -> bool:
 
 @contextmanager
 def _own_copy(
-    job: Job, kind: str, uid: int, choose: Choose | None, lost: list[str]
+    job: Job, kind: str, uid: int, choose: Choose | None, not_kept: list[str]
 ) -> Generator[Job]:
     """Provide the job, on a copy of its workspace if needed."""
     if kind == "none" and choose is None:
@@ -217,7 +217,7 @@ def _own_copy(
         return
     other = uid if root and kind != "none" else None
     with staging.staged(
-        job.workspace, other, job.limits, inside, choose, lost
+        job.workspace, other, job.limits, inside, choose, not_kept
     ) as workspace:
         yield replace(job, workspace=workspace, uid=other)
 

@@ -42,7 +42,7 @@ def staged(
     limits: Limits,
     left_out: Collection[str] = (),
     choose: Choose | None = None,
-    lost: list[str] | None = None,
+    not_kept: list[str] | None = None,
 ) -> Generator[Path]:
     """Provide a copy during the block; bring changes back afterwards.
 
@@ -52,7 +52,7 @@ def staged(
         limits: no more is brought back than they allow.
         left_out: paths in the workspace that stay out of it, beside `GUARDED`.
         choose: chooses the changed files that are brought back; None: all.
-        lost: filled with what could not be brought back, and why.
+        not_kept: filled with what could not be brought back, and why.
 
     Raises:
         CannotStart: the workspace is too large to copy, or cannot be read.
@@ -70,7 +70,7 @@ def staged(
         bytes_left=MOST_BYTES,
         files_left=MOST_FILES,
     )
-    lost = [] if lost is None else lost
+    not_kept = [] if not_kept is None else not_kept
     try:
         os.chown(outer, -1, owner)
         outer.chmod(0o710)
@@ -84,13 +84,13 @@ def staged(
         yield copy
         state.bytes_left, state.files_left = limits.disk, limits.files
         try:
-            bring_back(copy, workspace, state, lost, choose)
+            bring_back(copy, workspace, state, not_kept, choose)
         # what the script wrote and printed may be anything; it must not end the call
         except (OSError, ValueError, RecursionError) as error:
             _log.exception("changes of a script were not brought back")
-            lost.append(f"what else it changed: {error}")
-        if lost:
-            _log.warning("not brought back from a script: %s", listed(lost, 3))
+            not_kept.append(f"what else it changed: {error}")
+        if not_kept:
+            _log.warning("not brought back from a script: %s", listed(not_kept, 3))
     finally:
         _discard(outer)
         os.close(held)

@@ -13,8 +13,9 @@ from typing import Any, cast
 
 from neuraxis.formatting import type_name
 from neuraxis.messages import Path
-from neuraxis.schema.builders import kinds_of, nullable
+from neuraxis.schema.builders import nullable
 from neuraxis.schema.describe import LIMITS, type_text
+from neuraxis.schema.navigate import kinds
 from neuraxis.schema.notation.types import Reading
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
@@ -109,13 +110,13 @@ def _with_enum(
         return schema
     if None in members:
         schema = nullable(schema)
-    kinds = set(kinds_of(schema)) - {"null"}
+    allowed = set(kinds(schema)) - {"null"}
     checker = Schema(_bare(schema))
     values: dict[str, Json] = {}
     for index, member in enumerate(cast("list[Json]", members)):
         at = (*path, index)
         value = json_value(member, at, reading)
-        if kinds == {"string"} and value is not None and not isinstance(value, str):
+        if allowed == {"string"} and value is not None and not isinstance(value, str):
             # YAML made a number or a truth value of a word (rule A15)
             value = str(value).lower() if isinstance(value, bool) else str(value)
             reading.warn(at, f"enum: {member!r} is no text in YAML; put it in quotes")
@@ -163,7 +164,8 @@ def with_limits(
             given = schema.get("type")
             limited = _LIMITED.get(name, (given,))
             if isinstance(given, str) and given not in limited:
-                message = f"{key} is not used: it limits a {limited[0]}, got a {given}"
+                message = f"{key} is not used: it limits the type {limited[0]}, "
+                message += f"got {given}"
                 reading.warn((*path, key), message)
     for least, most in _BOUNDS:
         low, high = limits.get(least), limits.get(most)

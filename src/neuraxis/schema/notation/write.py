@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis.schema.annotations import (
     CLASS_KEY,
     FILE_KEY,
@@ -63,23 +65,13 @@ def node_from_schema(
     return writer.node(schema, "")
 
 
-class _Writer:
+class _Writer(Struct, kw_only=True):
     """Writes one schema; a definition is written in full at first use."""
 
-    __slots__ = ("definitions", "flag", "loss", "written")
-
-    def __init__(
-        self,
-        *,
-        definitions: Mapping[str, Json],
-        flag: str,
-        loss: list[str],
-        written: set[str],
-    ) -> None:
-        self.definitions = definitions
-        self.flag = flag
-        self.loss = loss
-        self.written = written
+    definitions: Mapping[str, Json]
+    flag: str
+    loss: list[str]
+    written: set[str]
 
     def node(self, schema: Json, where: str) -> dict[str, Json]:
         if not isinstance(schema, Mapping):

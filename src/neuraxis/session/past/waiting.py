@@ -50,8 +50,8 @@ from neuraxis.session.past.recorded import (
 )
 from neuraxis.specs import Json
 
-_MAY_WAIT = ("", "waiting", "cancelled", "unfinished")
-"""States in which a question may be open; some journals tell none."""
+_MAY_WAIT = ("waiting", "cancelled", "unfinished")
+"""States in which a question may be open."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -72,7 +72,10 @@ class Question(Struct, frozen=True, kw_only=True):
     expires: float
     """Seconds since 1970; afterwards the answer is no."""
     offers: tuple[str, ...] = ()
-    """Wider approvals, in words; `"always"` covers files of your own if one says so."""
+    """Wider approvals, in words.
+
+    `"always"` covers files of your own if one ends with "also on files of your own".
+    """
 
     @property
     def summary(self) -> str:
@@ -218,7 +221,8 @@ def open_questions(journal: str | Path | Journal) -> tuple[Question, ...]:
         StorageError: the journal cannot be read.
     """
     with _opened(journal, "open_questions") as opened:
-        infos = [info for info in opened.sessions() if info.state in _MAY_WAIT]
+        may_wait = ("", *_MAY_WAIT)  # some journals tell no state
+        infos = [info for info in opened.sessions() if info.state in may_wait]
         return tuple([item for info in infos for item in pending(opened, info.session)])
 
 

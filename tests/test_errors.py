@@ -1,4 +1,4 @@
-"""Optional packages: the package, or how to install it."""
+"""Optional packages: the package, or an error that says how to install it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from neuraxis.builtin.optional import needed
-from neuraxis.errors import MissingExtra
+from neuraxis.errors import MissingExtra, needed
 
 
 def test_what_is_there_is_the_package() -> None:
@@ -20,8 +19,8 @@ def test_what_is_there_is_the_package() -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("neuraxis_no_such", "neuraxis_no_such"),
-        ("neuraxis_no_such.inner", "neuraxis_no_such"),
+        ("neuraxis_no_such", "neuraxis-no-such"),
+        ("neuraxis_no_such.inner", "neuraxis-no-such"),
         ("PIL.Image", "pillow"),
         ("PIL", "pillow"),
     ],

@@ -1,0 +1,71 @@
+"""Kind and size of an object in words, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from neuraxis.assets.describe import detail_of, size_text
+from neuraxis.assets.embed import COLUMNS, is_picture, plain_cell, rows_of
+from neuraxis.formatting import counted, listed, type_name
+
+_ROWS = 3
+_BEGINNING = 1_000
+"""Maximum characters of how an object begins."""
+
+
+def in_words(value: Any) -> str:
+    """Return an object's kind and size.
+
+    Such as `a table of 5 rows and 2 columns: name, age`.
+    """
+    try:
+        return _kind(value)
+    except Exception:  # noqa: BLE001 - the value's class may raise any
+        return f"an object of the type {type_name(value)}"
+
+
+def beginning(value: Any) -> str:
+    """Return kind and size, and how the object begins."""
+    told = in_words(value)
+    try:
+        first = _first(value)
+    except Exception:  # noqa: BLE001 - the value's class may raise any
+        return told
+    return told + (first if len(first) <= _BEGINNING else f"{first[:_BEGINNING]}…")
+
+
+def _kind(value: Any) -> str:
+    if (table := rows_of(value)) is not None:
+        names, _, total = table
+        size = f"{counted(total, 'row')} and {counted(len(names), 'column')}"
+        return f"a table of {size}: {listed([plain_cell(n) for n in names], COLUMNS)}"
+    if is_picture(value):
+        return f"a picture of {value.size[0]} x {value.size[1]} pixels"
+    match value:
+        case bytes() | bytearray() | memoryview():
+            return size_text(memoryview(cast("bytes", value)).nbytes)
+        case list() | tuple():
+            return f"a list of {counted(len(cast('Sequence[Any]', value)), 'item')}"
+        case dict():
+            names = list(map(plain_cell, cast("dict[Any, Any]", value)))
+            return f"a mapping with the keys {listed(names, COLUMNS)}"
+        case _:
+            detail = detail_of(value)
+            of = f"an object of the type {type_name(value)}"
+            return f"{of} ({detail})" if detail else of
+
+
+def _first(value: Any) -> str:
+    if (table := rows_of(value)) is not None:
+        rows = table[1][:_ROWS]
+        told = [" | ".join(map(plain_cell, row[:COLUMNS])) for row in rows]
+        return "".join(f"\n{row}" for row in told)
+    if is_picture(value):
+        return ""
+    if isinstance(value, bytes | bytearray):
+        import hashlib  # slow to import, and needed where a person is asked only
+
+        digest = hashlib.sha256(value).hexdigest()[:16]
+        return f", sha256 {digest}: {bytes(value[:_BEGINNING])!r}"
+    return f": {value!r:.{_BEGINNING}}"

@@ -1,0 +1,70 @@
+"""Lines that a call would remove from the user's files."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from neuraxis import call_errors
+from neuraxis.assets.in_words import in_words
+from neuraxis.formatting import preview
+from neuraxis.policy.decision import Facts
+from neuraxis.policy.provenance.words import leaves
+from neuraxis.sandbox.files.lost import lost_lines, text_of
+from neuraxis.specs import Json
+
+
+def lost_of_call(arguments: Json, facts: Facts) -> list[str]:
+    """Return the lines that the user's files would lose.
+
+    Of a file that a text replaces, these are the lines that stand neither in the text
+    nor in a file that the call reads. What an object becomes in a file is not known
+    before, so that the object is told. What a call moves is not lost.
+
+    Args:
+        arguments: without references.
+        facts: with the files that the call `replaces`.
+    """
+    marks, named = facts.marks, list(leaves(arguments))
+    objects = _objects(arguments, facts)
+    kept = {line for _, value in named for line in str(value).splitlines()}
+    for place, name in named:
+        if marks.file_use(place) in ("read", "remove"):
+            kept.update(text_of(facts.workspace, str(name)).splitlines())
+    shown: list[str] = []
+    for place, name in named:
+        use = marks.file_use(place)
+        if use != "write" and (use != "remove" or marks.moves):
+            continue
+        digest = facts.replaces.get(str(name))
+        text = text_of(facts.workspace, str(name), str(digest)) if digest else ""
+        if text and use == "write" and objects:
+            lines = len(text.splitlines())
+            shown.append(call_errors.replaced_by(str(name), lines, objects))
+        else:
+            shown += lost_lines(str(name), text, kept if use == "write" else ())
+    return shown
+
+
+def _objects(arguments: Json, facts: Facts) -> list[str]:
+    """Return the objects that a call would write, in words."""
+    if not isinstance(arguments, dict):
+        return []
+    paths = {place[0] for place, _ in facts.marks.files if place}
+    given = cast("dict[str, Any]", arguments)
+    content = [value for name, value in given.items() if name not in paths]
+    found = _native(content)
+    if not found and not any(isinstance(value, str) for value in content):
+        found = [in_words(one) for one in content if isinstance(one, dict | list)]
+    return found
+
+
+def _native(values: Any) -> list[str]:
+    """Return the objects in values that are no JSON, in words."""
+    found: list[str] = []
+
+    def note(value: Any) -> str:
+        found.append(in_words(value))
+        return ""
+
+    preview(values, show_object=note)
+    return found

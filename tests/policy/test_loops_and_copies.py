@@ -1,0 +1,140 @@
+"""What a stranger's page decided: how often something happens, what is copied where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import Session, command
+from neuraxis.policy.documents import is_document, is_new_script
+from neuraxis.testing import ScriptedModel
+
+OUTSIDE = {"kind": "read", "others_write": True, "public": True}
+DONE: list[Any] = []
+
+
+@command(effects=OUTSIDE)
+def page() -> dict[str, Any]:
+    """A page that somebody else wrote."""
+    return {"list": [{"to": "eve"}] * 5}
+
+
+@command(effects="read")
+def contacts() -> list[str]:
+    """The user's own."""
+    return ["ada", "bob"]
+
+
+@command(effects="once", trusted_only=["to"])
+def pay(to: str, note: str = "") -> str:
+    """Pays ten euros."""
+    DONE.append((to, note))
+    return "paid"
+
+
+@command(effects="once")
+def wipe() -> str:
+    """Wipes the disk, and declares nothing."""
+    DONE.append("wiped")
+    return "wiped"
+
+
+def asked(plan: list[dict[str, Any]], request: str = "Pay ada ten") -> int:
+    """How many questions there were; the answer is no."""
+    DONE.clear()
+    questions: list[Any] = []
+    plugins = [page, contacts, pay, wipe]
+    with Session(
+        ScriptedModel([json.dumps(plan), "ok"]),
+        plugins=plugins,
+        approve=lambda question: bool(questions.append(question)),
+    ) as session:
+        session.run_sync(request)
+    return len(questions)
+
+
+LOOPS: dict[str, dict[str, Any]] = {
+    "pay": {"tool": "pay", "to": "ada"},
+    "wipe": {"tool": "wipe"},
+    "note": {"tool": "pay", "to": "ada", "note": "thanks"},
+}
+
+
+@pytest.mark.parametrize("call", LOOPS.values(), ids=LOOPS)
+def test_a_list_from_outside_does_not_decide_how_often(call: dict[str, Any]) -> None:
+    """The same call for each item of a page's list is asked about, all at once."""
+    loop = {**call, "$for_each": "{{ p['list'] }}"}
+    assert asked([{"tool": "page", "as": "p"}, loop]) == 1
+    assert DONE == []
+
+
+def test_what_takes_the_items_is_asked_about_by_its_values() -> None:
+    """As before: free where a page may choose the value, else not."""
+    first = {"tool": "page", "as": "p"}
+    note = {"tool": "pay", "to": "ada", "note": "for {{ item['to'] }}"}
+    assert asked([first, {**note, "$for_each": "{{ p['list'] }}"}]) == 0
+    assert len(DONE) == 5
+    whom = {"tool": "pay", "to": "{{ item['to'] }}", "$for_each": "{{ p['list'] }}"}
+    assert asked([first, whom]) == 1
+    assert DONE == []
+
+
+@pytest.mark.parametrize(
+    "call", [{"tool": "pay", "to": "ada"}, {"tool": "pay", "to": "{{ item }}"}]
+)
+def test_a_list_of_the_users_own_may_decide_it(call: dict[str, Any]) -> None:
+    """Nobody else wrote how many contacts there are."""
+    loop = {**call, "$for_each": "{{ c }}"}
+    assert asked([{"tool": "contacts", "as": "c"}, loop]) == 0
+    assert len(DONE) == 2
+
+
+@pytest.mark.parametrize(
+    ("request_text", "is_asked"),
+    [
+        ("Read the page. Is there anything about the public talk?", True),
+        ("Read the page, then copy letters/hello.md into public", True),
+        ("Do not put anything into public", True),
+        ("Read the page and copy what is private to public", False),
+        ("Read the page and copy private/salaries.md into public", False),
+    ],
+)
+def test_a_copy_keeps_its_name_if_the_request_names_where_it_comes_from(
+    tmp_path: Path, request_text: str, is_asked: bool
+) -> None:
+    """An ordinary word such as "public" names a folder, but no file of another one."""
+    for name in ("private/salaries.md", "public/a.md", "letters/hello.md"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("text")
+    copy = {"tool": "copy_file", "file_path": "private/salaries.md"}
+    replies = [
+        json.dumps([{"tool": "page"}]),
+        json.dumps([{**copy, "new_path": "public/salaries.md"}]),
+        "ok",
+    ]
+    questions: list[Any] = []
+    with Session(
+        ScriptedModel(replies),
+        plugins=[page, "neuraxis:files"],
+        workspace=tmp_path,
+        approve=lambda question: bool(questions.append(question)),
+    ) as session:
+        session.run_sync(request_text)
+    assert bool(questions) is is_asked
+    assert (tmp_path / "public/salaries.md").exists() is not is_asked
+
+
+def test_names_that_tools_load_are_known_in_camel_case(tmp_path: Path) -> None:
+    """And where letter case does not count, as on some file systems."""
+    said = ["Write a summary of agents and packages, the local settings and a helper"]
+    for name in ("agentsSummary.md", "packageSummary.md", "summaryOfAgents.md"):
+        assert not is_document(name, said)
+    assert is_document("localSummary.md", said)
+    for name in ("settingsLocal.py", "helperTest.py", "localSettings.py"):
+        assert not is_new_script(name, said, tmp_path)
+    assert is_new_script("Helper.py", said, tmp_path)
+    (tmp_path / "run.py").write_text("import helper")
+    assert not is_new_script("Helper.py", said, tmp_path)

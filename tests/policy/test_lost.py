@@ -1,0 +1,147 @@
+"""A question about a person's file shows the lines that would be lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import Session, command
+from neuraxis.cli.approve import question
+from neuraxis.events import ApprovalAsked
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.sandbox.process.run import probe
+
+WRITE = {"tool": "FILEWRITER", "file_path": "notes.txt", "contents": "one\nnew\n"}
+DELETE = {"tool": "delete_file", "file_path": "notes.txt"}
+CSV = "name,price\nb,2.0\na,1.0\n"
+
+
+@command(effects={"kind": "once"}, names_file={"to": "write"})
+def export(data: list[dict[str, int]], to: str) -> None:
+    """Exports rows."""
+
+
+def _asked(
+    folder: Path, calls: list[dict[str, Any]], before: bytes, *plugins: Any
+) -> list[str]:
+    """What the terminal shows of the one question; the answer is no."""
+    (folder / "notes.txt").write_bytes(before)
+    asked: list[ApprovalAsked] = []
+    model = ScriptedModel([json.dumps(calls), "No."])
+    with Session(
+        model,
+        plugins=["neuraxis:files", "neuraxis:tables", "neuraxis:python_file", *plugins],
+        workspace=folder,
+        approve=lambda one: bool(asked.append(one)),
+    ) as session:
+        asyncio.run(session.drive("tidy notes.txt"))
+    assert len(asked) == 1
+    return question(asked[0]).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("call", "lost"),
+    [
+        (
+            WRITE,
+            [
+                "lost of notes.txt (3 of 4 lines, 1 of them blank):",
+                "- two",
+                "- \\u{1b}[2J",
+            ],
+        ),
+        (
+            DELETE,
+            ["lost of notes.txt (all 4 lines, 1 of them blank):", "- one", "- two"],
+        ),
+    ],
+)
+def test_what_would_be_lost_is_shown(
+    tmp_path: Path, call: dict[str, str], lost: list[str]
+) -> None:
+    """Whatever the order; nothing of it reaches the terminal as an escape code."""
+    shown = _asked(tmp_path, [call], b"one\ntwo\n\n\x1b[2J\n")
+    at = shown.index(f"    {lost[0]}")
+    assert [line.strip() for line in shown[at : at + 3]] == lost
+
+
+def test_a_deletion_loses_also_a_line_that_the_call_holds(tmp_path: Path) -> None:
+    shown = _asked(tmp_path, [DELETE], b"notes.txt\none\n")
+    assert "    lost of notes.txt (all 2 lines):" in shown
+
+
+def test_a_long_file_is_cut_and_a_binary_one_is_left_out(tmp_path: Path) -> None:
+    many = "".join(f"line {number}\n" for number in range(100)) + "x" * 600
+    shown = _asked(tmp_path, [DELETE], many.encode())
+    assert "    … 61 more lines" in shown
+    assert "    - line 39" in shown
+    assert "    - line 40" not in shown
+    wide = _asked(tmp_path, [DELETE], b"x" * 600)
+    assert f"    - {'x' * 500}… 100 more characters" in wide
+    assert not any("lost of" in line for line in _asked(tmp_path, [DELETE], b"\xff\0"))
+
+
+def test_a_move_loses_only_the_file_that_it_replaces(tmp_path: Path) -> None:
+    """What is moved stays under its new name, and so do lines that both have."""
+    move = {"tool": "move_file", "file_path": "notes.txt", "new_path": "b.txt"}
+    (tmp_path / "b.txt").write_text("old\none\n", encoding="utf-8")
+    shown = _asked(tmp_path, [move], b"one\n")
+    at = shown.index("    lost of b.txt (1 of 2 lines):")
+    assert shown[at + 1] == "    - old"
+    assert not any("lost of notes.txt" in line for line in shown)
+
+
+def test_a_table_that_replaces_a_file_is_told_and_no_line_is_called_lost(
+    tmp_path: Path,
+) -> None:
+    """A table that was only sorted loses nothing; its lines are not known before."""
+    (tmp_path / "p.csv").write_text(CSV, encoding="utf-8")
+    calls = [
+        {"tool": "read_table", "file_path": "p.csv", "as": "all"},
+        {"tool": "sort_rows", "table": "{{ all }}", "columns": ["name"], "as": "new"},
+        {"tool": "write_table", "table": "{{ new }}", "file_path": "p.csv"},
+    ]
+    shown = _asked(tmp_path, calls, b"")
+    table = "a table of 2 rows and 2 columns: name, price"
+    assert f"    table = {table}⏎a | 1.0⏎b | 2.0" in shown
+    assert f"    the 3 lines of p.csv would be replaced by {table}" in shown
+    assert not any("lost of" in line for line in shown)
+    assert not any("class" in line for line in shown)
+
+
+def test_rows_that_replace_a_file_are_told_as_a_table(tmp_path: Path) -> None:
+    call = {"tool": "export", "data": [{"n": 1}], "to": "notes.txt"}
+    shown = _asked(tmp_path, [call], b"one\n", export)
+    table = "a table of 1 row and 1 column: n"
+    assert f"    the 1 line of notes.txt would be replaced by {table}" in shown
+
+
+def test_a_script_whose_changes_wait_shows_the_lines_that_would_be_lost(
+    tmp_path: Path,
+) -> None:
+    """As a direct change and deletion do."""
+    if not any(found.works for found in probe() if found.kind != "none"):
+        pytest.skip("no sandbox here")
+    (tmp_path / "ideas.md").write_text("an idea\n\nanother\n", encoding="utf-8")
+    code = (
+        "import os\nos.remove('ideas.md')\n"
+        "open('notes.txt', 'w').write('one\\nthree\\n')\n"
+    )
+    calls = [
+        {"tool": "FILEWRITER", "file_path": "tidy.py", "contents": code},
+        {"tool": "EXECUTE_PYTHON_FILE", "file_path": "tidy.py"},
+    ]
+    shown = _asked(tmp_path, calls, b"one\ntwo\n")
+    at = shown.index("    changed: notes.txt")
+    assert shown[at + 1 : -1] == [
+        "    lost of ideas.md (all 3 lines, 1 of them blank):",
+        "    - an idea",
+        "    - another",
+        "    lost of notes.txt (1 of 2 lines):",
+        "    - two",
+    ]
+    assert (tmp_path / "ideas.md").exists()
