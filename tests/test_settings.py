@@ -1,5 +1,6 @@
 """Settings: one order, and where each value came from."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from neuraxis import Session
 from neuraxis.cli.options import Choices, plugin_sources
 from neuraxis.errors import ConfigError
+from neuraxis.models.http.settings import options_for
 from neuraxis.settings import Settings, check_settings, faults_of, load, user_dir
 
 
@@ -227,3 +229,41 @@ def test_values_that_are_texts_in_a_variable_are_taken(tmp_path: Path) -> None:
         "NEURAXIS_LOCAL__STATES_MB": "0",
     }
     check_settings(load(None, _environ(tmp_path, **more)))
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("sandbx.seconds", "Did you mean sandbox.seconds?"),
+        ("sandbox.secnds", "Did you mean sandbox.seconds?"),
+        ("files.file_byts", "Did you mean files.file_bytes?"),
+        ("models.shop.temprature", "Did you mean temperature?"),
+        ("temperature", "there is no such setting"),
+    ],
+)
+def test_a_misspelt_key_of_a_program_is_refused(key: str, told: str) -> None:
+    """With the nearest; it would have no effect."""
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        check_settings(Settings().override({key: 3}, "program"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"models.gpt-4.1.temperature": 0.3},
+        {'models."gpt-4.1".temperature': 0.3},
+        {"models.gpt-4.1": {"temperature": 0.3}},
+        {"models": {"gpt-4.1": {"temperature": 0.3}}},
+    ],
+)
+def test_a_program_may_write_settings_as_toml_does(given: dict[str, Any]) -> None:
+    """Tables and quoted keys mean what they mean in a file."""
+    chosen = Settings().override(given, "program")
+    check_settings(chosen)
+    assert options_for("gpt-4.1", chosen).temperature == 0.3
+
+
+def test_a_key_that_is_no_toml_is_refused() -> None:
+    """As a file would be."""
+    with pytest.raises(ConfigError, match="not a key of TOML"):
+        Settings().override({'models."x': 1}, "program")

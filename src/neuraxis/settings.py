@@ -88,12 +88,19 @@ class Settings(Struct, frozen=True, kw_only=True):
         }
 
     def override(self, values: Mapping[str, Json], source: str) -> Settings:
-        """Return a copy in which `values` (those not None) take precedence."""
-        new = {
-            key: Setting(value=value, source=source)
-            for key, value in values.items()
-            if value is not None
-        }
+        """Return a copy in which `values` (those not None) take precedence.
+
+        Keys and tables may be written as in a file: `models."gpt-4.1".temperature`.
+
+        Raises:
+            ConfigError: a key with quotes is not as TOML writes it.
+        """
+        new: dict[str, Setting] = {}
+        plain = Setting(value=None, source=source)
+        for key, value in values.items():
+            if value is not None:
+                tree = {_unquoted(key, source): value}
+                _flatten(tree, "", plain, new)
         return Settings(values={**self.values, **new})
 
 
@@ -247,6 +254,23 @@ def _flatten(
             )
 
 
+def _unquoted(key: str, source: str) -> str:
+    """Return a TOML key without the quotes around its parts."""
+    if not {'"', "'"}.intersection(key):
+        return key
+    import tomllib  # few keys have quotes
+
+    try:
+        value = cast("Json", tomllib.loads(f"{key} = 0"))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{source}: {key}: not a key of TOML: {error}") from None
+    parts: list[str] = []
+    while isinstance(value, dict):
+        ((part, value),) = cast("dict[str, Json]", value).items()
+        parts.append(part)
+    return ".".join(parts)
+
+
 _TEXTS = ("model", "dialect", "workspace", "journal", "instructions")
 _TOP = (*_TEXTS, "plugins")
 _BY_VARIABLE = "weights"
@@ -266,6 +290,9 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
         "mode", "seconds", "memory", "network", "uid", "allow_none",
     ),
     "commands": ("threads",),
+    "files": ("file_bytes", "total_bytes", "files", "versions_bytes", "read_bytes"),
+    "tables": ("file_bytes", "rows"),
+    "images": ("file_bytes", "pixels"),
     "policy": (),
     "models": (),
 }  # fmt: skip
@@ -342,6 +369,9 @@ def faults_of(settings: Settings, *, variables: bool = False) -> list[str]:
             message = _slip(key) if variables else ""
         else:
             message = _unknown(key)
+            # a file may have tables of plugins, whose names are their own
+            if not setting.source.endswith(FILE_NAME):
+                message = message or _misspelt(key)
         if message := message or _wrong_value(key, setting.value):
             found.append(f"{setting.source}: {message}")
     return found
@@ -378,6 +408,14 @@ def _unknown(key: str) -> str:
             f"{', '.join(_TOP)}"
         )
     return ""
+
+
+def _misspelt(key: str) -> str:
+    meant, (head, _, rest) = section_meant(key), key.partition(".")
+    known = _SECTIONS.get(meant, ())
+    close = nearest(rest, known)[:1] or (rest,)
+    hint = did_you_mean([f"{meant}.{close[0]}"])
+    return f"{key}: there is no section {head!r}.{hint}" if meant else ""
 
 
 def unknown_option(key: str) -> str:

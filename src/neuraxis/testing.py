@@ -33,7 +33,7 @@ from neuraxis.planning.build import build
 from neuraxis.plugins.functions.places import Spot, spot_of
 from neuraxis.plugins.loader import as_given, load_plugin, without_code
 from neuraxis.plugins.manifest.load import lines_of_commands
-from neuraxis.plugins.registry import Plugin, Registry
+from neuraxis.plugins.registry import Plugin, Registry, close_all
 from neuraxis.plugins.source import find_source
 from neuraxis.policy.rules import Policy
 from neuraxis.schema.annotations import marks_of
@@ -184,7 +184,12 @@ def _plugins_of(source: Any) -> Generator[Sequence[Plugin], None, None]:
     """Load what a `Session` would; servers run until the block ends."""
     outer = find_source(source)
     if outer is None:
-        yield (load_plugin(source),)
+        plugin = load_plugin(source)
+        try:
+            yield (plugin,)
+        finally:
+            if plugin.close is not None and plugin is not source:
+                close_all([plugin.close], lambda coroutine: coroutine.close())
         return
     try:
         yield outer.open_plugins(Path.cwd())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Answer, Budget, Context, Options, Session, command
+from neuraxis import Answer, Budget, CommandError, Context, Options, Session, command
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.rules import EVERYTHING
 
@@ -283,3 +283,42 @@ def test_what_a_command_warns_of_is_told_beside_its_answer() -> None:
     assert [call.warnings for call in answer.calls] == [("Not all are there.",)] * 2
     seen = "".join(str(message.content) for message in session.history)
     assert seen.count("Not all are there.") == 2
+
+
+@pytest.mark.parametrize("on_error", ["fail_fast", "retry"])
+def test_a_bug_in_a_command_is_logged_once(
+    caplog: pytest.LogCaptureFixture, on_error: Any
+) -> None:
+    """With its traceback; a failure that the command reports is none."""
+
+    @command(effects="read")
+    def breaks() -> None:
+        """Break."""
+        raise KeyError("Ada")
+
+    @command(effects="read")
+    def declines() -> None:
+        """Decline."""
+        raise CommandError("not today")
+
+    options = Options(on_error=on_error)
+    _answer([breaks], _block({"tool": "breaks"}), options=options)
+    _answer([declines], _block({"tool": "declines"}), options=options)
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("neuraxis.commands", "WARNING")
+    told = record.getMessage()
+    assert told.startswith("breaks.breaks (")
+    assert 'raise KeyError("Ada")' in told
+
+
+def test_a_bug_in_a_loop_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """And not for each of its items."""
+
+    @command(effects="read")
+    def breaks(number: int) -> int:
+        """Break."""
+        return {}[number]
+
+    each = {"tool": "breaks", "$for_each": [1, 2, 3], "number": "{{ item }}"}
+    _answer([breaks], _block(each))
+    assert len(caplog.records) == 1

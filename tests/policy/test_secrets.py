@@ -90,10 +90,13 @@ def leaks(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("tool", ["login", "fails", "breaks"])
-def test_only_the_command_sees_the_value(tmp_path: Path, tool: str) -> None:
-    """Journal, events, prompts, results, errors: the name, in no form the value."""
+def test_only_the_command_sees_the_value(
+    tmp_path: Path, tool: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Journal, events, prompts, results, errors, logs: in no form the value."""
     seen, answer = talk(tmp_path, {"tool": tool, "token": "secret://TOKEN"})
-    assert [] == leaks(seen)
+    assert [] == leaks(seen + caplog.text)
+    assert bool(caplog.text) is (tool == "breaks")
     assert "secret://TOKEN" in seen
     if tool == "login":
         assert VALUE == GOT[0]

@@ -10,6 +10,7 @@ import pytest
 from neuraxis import Call, ConfigError, Context, Session, agent, command
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings
+from neuraxis.testing import call as call_once
 
 
 @dataclasses.dataclass
@@ -77,3 +78,38 @@ def test_others_than_the_session_says_are_refused(given: Any) -> None:
         session.run_sync("who?", deps=given)
     with pytest.raises(ConfigError, match="deps: expected a class, such as deps=Shop"):
         _session(deps=Shop("Ada"))
+
+
+@command(effects="read")
+def free(context: Context[Shop | None]) -> str:
+    """Who is at work, if anybody."""
+    return context.deps.clerk if context.deps else "nobody"
+
+
+@command(effects="read")
+def prices(context: Context[dict[str, int]]) -> int:
+    """Count the prices."""
+    return len(context.deps)
+
+
+@pytest.mark.parametrize("given", [None, "Ada"])
+def test_a_command_that_would_not_find_its_own_is_told_at_once(given: Any) -> None:
+    """The model is not asked, and the command is not called."""
+    told = r"deps: expected Shop, for the Context of whoami\.whoami, as in run"
+    with _session() as session, pytest.raises(ConfigError, match=told):
+        session.run_sync("who?", deps=given)
+    with pytest.raises(ConfigError, match=told):
+        call_once(whoami, "whoami", deps=given)
+    with pytest.raises(ConfigError, match="expected Shop or NoneType, for"):
+        call_once(free, "free", deps=3)
+    with pytest.raises(ConfigError, match="expected dict, for"):
+        call_once(prices, "prices", deps=given)
+
+
+def test_a_command_may_do_without() -> None:
+    """Where its annotation says so, or another command is called."""
+    assert call_once(free, "free").value == "nobody"
+    assert call_once(free, "free", deps=Shop("Ada")).value == "Ada"
+    assert call_once(prices, "prices", deps={"a": 1}).value == 1
+    with _session('[{"tool": "free"}]', "ok", plugins=[free, maybe]) as session:
+        assert session.run_sync("who?").calls[0].value == "nobody"

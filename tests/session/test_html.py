@@ -190,3 +190,17 @@ def test_a_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert "<strong>they</strong>" in shown
         assert "<td>Turin</td>" in shown
         _is_harmless(shown)
+
+
+def test_an_error_of_a_call_is_shown() -> None:
+    """Beside the plan, in which it has a mark only; escaped."""
+
+    @command(effects="read")
+    def breaks() -> None:
+        """Break."""
+        raise neuraxis.CommandError(EVIL)
+
+    with Session(ScriptedModel(['[{"tool": "breaks"}]', "ok"]), plugins=[breaks]) as it:
+        page = it.run_sync("go")._repr_html_()
+    assert "breaks failed: &lt;script&gt;" in page
+    _is_harmless(page)

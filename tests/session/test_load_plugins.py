@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from neuraxis import Call, Session, agent, command, run_many
+from neuraxis.cli.plugin_sources import load_all
 from neuraxis.errors import ConfigError, StorageError
 from neuraxis.journal import open_journal
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.session.load_plugins import registry_of
 from neuraxis.settings import Settings
-from neuraxis.testing import call
+from neuraxis.testing import call, check_plugin
 
 
 @pytest.mark.parametrize("name", ["~nobody-of-that-name/x", "x" * 5000, "a\0b"])
@@ -251,3 +253,66 @@ def test_one_that_cannot_be_closed_holds_no_other(
     with pytest.raises(ConfigError, match="no_such"):
         _session(Bad, Held, "no_such")
     assert closed == ["bad", "first"] * 2
+
+
+_NEEDS_KEY = """
+class Plugin:
+    def __init__(self, config):
+        self.config = config
+        if config["url"] == "wrong":
+            raise ValueError("no such key: " + config["token"])
+
+    def ask(self, *_):
+        return str(len(self.config["token"]))
+
+    def close(self):
+        print("closed")
+"""
+
+
+def _needs_key(folder: Path, url: str = "right") -> str:
+    made = folder / "crm"
+    made.mkdir()
+    (made / "plugin.py").write_text(_NEEDS_KEY, encoding="utf-8")
+    text = (
+        "name: crm\ninfo: {title: crm}\nconfig:\n"
+        f"  token: secret://CRM_TOKEN\n  url: {url}\n"
+        "commands:\n  - command_name: ask\n    effects: read\n"
+        "    parameter: {type: object}\n    response: {type: string}\n"
+    )
+    (made / "config.yaml").write_text(text, encoding="utf-8")
+    return str(made)
+
+
+def test_a_constructor_is_given_its_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the plugin's own code; a missing one is told with its variable."""
+    source = _needs_key(tmp_path)
+    with pytest.raises(ConfigError, match="NEURAXIS_SECRET_CRM_TOKEN"):
+        Session(ScriptedModel([]), plugins=[source])
+    monkeypatch.setenv("NEURAXIS_SECRET_CRM_TOKEN", "hunter2-hunter2")
+    result = call(source, "ask")
+    assert result.value == "15"
+    assert "hunter2" not in str(load_plugin(source).spec)
+
+
+def test_the_error_of_a_constructor_holds_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does its cause, which a traceback would show."""
+    monkeypatch.setenv("NEURAXIS_SECRET_CRM_TOKEN", "hunter2-hunter2")
+    with pytest.raises(ConfigError, match="no such key: secret://CRM_TOKEN") as told:
+        Session(ScriptedModel([]), plugins=[_needs_key(tmp_path, "wrong")])
+    assert "hunter2" not in "".join(traceback.format_exception(told.value))
+
+
+def test_what_only_looks_closes_the_plugin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And needs no secret."""
+    source = _needs_key(tmp_path)
+    load_all([source])
+    assert capsys.readouterr().err == "closed\n"
+    check_plugin(source)
+    assert capsys.readouterr().out == "closed\n"

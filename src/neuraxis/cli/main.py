@@ -141,6 +141,11 @@ def _take_logs() -> None:
     """Show what libraries log, which may quote a server, as inert text."""
 
     def shown(record: logging.LogRecord) -> bool:
+        if (
+            record.name == "neuraxis.commands"
+            and os.environ.get("NEURAXIS_TRACEBACK") != "1"
+        ):
+            return False  # the failed call has a line of its own
         record.msg, record.args = inert(record.getMessage()), ()
         if record.exc_info and record.exc_info[0] is not None:
             # a formatter takes this text instead of its own

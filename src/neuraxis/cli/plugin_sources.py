@@ -29,9 +29,10 @@ _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
     """Return the plugins of all sources, and the errors of others.
 
-    MCP servers are started, asked and ended.
+    MCP servers are started, asked and ended; what a plugin opened is closed.
     """
     from neuraxis.plugins.loader import load_plugins
+    from neuraxis.plugins.registry import close_all
     from neuraxis.plugins.source import find_source
 
     plugins: list[Any] = []
@@ -46,6 +47,9 @@ def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
             loaded, wrong = load_plugins([text])
             plugins += loaded
             errors += wrong
+            closing = [each.close for each in loaded if each.close is not None]
+            # no loop ran, so nothing is open in one
+            close_all(closing, lambda coroutine: coroutine.close())
             continue
         try:
             found = source.open_plugins(Path.cwd())

@@ -54,6 +54,9 @@ class Usage(Struct, kw_only=True):
     ended: dict[str, Result] = field(default_factory=dict[str, Result])
     """Results of the current plan so far, stopped calls too, for a cut-off run."""
 
+    crashed: set[str] = field(default_factory=set[str])
+    """Calls of which an unexpected exception was logged."""
+
     def replies(self, limit: int) -> Iterator[int]:
         """Count a run's own replies while the limit allows one."""
         own = 0

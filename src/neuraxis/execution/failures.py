@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
+import traceback
 from collections.abc import Mapping
 from typing import cast
 
@@ -20,6 +22,7 @@ from neuraxis.policy.decision import Refused
 from neuraxis.policy.secrets import NoSecret
 from neuraxis.specs import Json
 
+_LOG = logging.getLogger("neuraxis.commands")
 MOST = 4_000
 """Maximum characters of a reported failure reason."""
 
@@ -77,7 +80,18 @@ def failure_of(
             error = replace(error, fixable_by="user")
     else:
         error = crashed(step.call, raised, runtime)
+        _log(raised, step, runtime)
     return failed_result(step, error, started, runtime, raised)
+
+
+def _log(raised: BaseException, step: Step, runtime: Runtime) -> None:
+    """Log an unexpected exception once for all tries and items."""
+    call_id = step.part_of or step.call.id
+    if call_id not in runtime.usage.crashed:
+        runtime.usage.crashed.add(call_id)
+        # text, and not the exception: secrets in it would reach the log
+        told: str = runtime.secrets.scrub("".join(traceback.format_exception(raised)))
+        _LOG.warning("%s (%s) raised:\n%s", step.tool, call_id, _short(told.rstrip()))
 
 
 def crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:

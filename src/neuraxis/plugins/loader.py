@@ -25,7 +25,7 @@ from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, NoType
 from neuraxis.plugins.functions.hints import understand
-from neuraxis.plugins.functions.instances import close_of, make_instance
+from neuraxis.plugins.functions.instances import FillsSecrets, close_of, make_instance
 from neuraxis.plugins.functions.places import spot_of
 from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
 from neuraxis.plugins.source_files import (
@@ -34,7 +34,7 @@ from neuraxis.plugins.source_files import (
     making_raised,
     raised,
 )
-from neuraxis.specs import CommandSpec, PluginSpec
+from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -46,7 +46,11 @@ _BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
 
 
 def load_plugin(
-    source: Any, *, allowed_dirs: Iterable[Path] = (), strict: bool = False
+    source: Any,
+    *,
+    allowed_dirs: Iterable[Path] = (),
+    strict: bool = False,
+    secrets: FillsSecrets | None = None,
 ) -> Plugin:
     """Load the plugin that `source` is or names.
 
@@ -58,13 +62,14 @@ def load_plugin(
             `neuraxis.plugins`.
         allowed_dirs: folders from which a manifest's `prompt_file_path` may be read.
         strict: refuse a manifest whole where one of its commands is wrong.
+        secrets: fills those that a constructor is given; None: their names are left.
 
     Raises:
         ManifestError: the description or the code has mistakes; it carries all.
         ConfigError: there is nothing of that name.
     """
     if isinstance(source, Path):
-        return _from_path(source, allowed_dirs, strict)
+        return _from_path(source, allowed_dirs, strict, secrets)
     if not isinstance(source, str):
         return plugin_from(source)
     name = source.strip()
@@ -72,10 +77,10 @@ def load_plugin(
         return _builtin(name.removeprefix(_PREFIX), allowed_dirs)
     path = _place(name)
     if path is not None:
-        return _from_path(path, allowed_dirs, strict)
+        return _from_path(path, allowed_dirs, strict, secrets)
     known = {point.name: point for point in installed()}
     if name in known:
-        return _entry_point(known[name], allowed_dirs)
+        return _entry_point(known[name], allowed_dirs, secrets)
     if _exists(name):
         short = (Path(name).expanduser() / "config.yml").is_file()
         raise ConfigError(
@@ -205,18 +210,25 @@ def _builtin(name: str, allowed_dirs: Iterable[Path]) -> Plugin:
     return _from_folder(_BUILTIN / name, allowed_dirs)
 
 
-def _entry_point(point: EntryPoint, allowed_dirs: Iterable[Path]) -> Plugin:
+def _entry_point(
+    point: EntryPoint, allowed_dirs: Iterable[Path], secrets: FillsSecrets | None
+) -> Plugin:
     where = f"entry point {point.name} ({point.value})"
     try:
         found = point.load()
     except (Exception, SystemExit) as error:
         raise error_of(where, raised(error)) from error
     if isinstance(found, str):
-        return _from_folder(Path(found), allowed_dirs)
-    return load_plugin(found, allowed_dirs=allowed_dirs)
+        return _from_folder(Path(found), allowed_dirs, secrets=secrets)
+    return load_plugin(found, allowed_dirs=allowed_dirs, secrets=secrets)
 
 
-def _from_path(path: Path, allowed_dirs: Iterable[Path], strict: bool) -> Plugin:
+def _from_path(
+    path: Path,
+    allowed_dirs: Iterable[Path],
+    strict: bool,
+    secrets: FillsSecrets | None,
+) -> Plugin:
     if path.suffix == ".py" and path.is_file():
         module = import_file(path, path.stem)
         try:
@@ -227,7 +239,7 @@ def _from_path(path: Path, allowed_dirs: Iterable[Path], strict: bool) -> Plugin
         for command in plugin.commands.values():
             command.plugin = spec
         return replace(plugin, spec=spec, problems=as_given(plugin.problems, path))
-    return _from_folder(path, allowed_dirs, strict)
+    return _from_folder(path, allowed_dirs, strict, secrets)
 
 
 def as_given(
@@ -242,7 +254,10 @@ def as_given(
 
 
 def _from_folder(
-    path: Path, allowed_dirs: Iterable[Path], strict: bool = False
+    path: Path,
+    allowed_dirs: Iterable[Path],
+    strict: bool = False,
+    secrets: FillsSecrets | None = None,
 ) -> Plugin:
     # Imported on first use: a session of Python functions needs no YAML.
     from neuraxis.plugins.manifest.load import load_manifest
@@ -260,7 +275,7 @@ def _from_folder(
         }
         return Plugin(spec=spec, commands=commands, problems=problems)
     try:
-        holder = _held(spec, module, code)
+        holder = _held(spec, module, code, secrets)
         commands = _commands(spec, holder, module, code)
     except ManifestError as error:
         # An unused key may explain why code and description disagree.
@@ -271,12 +286,20 @@ def _from_folder(
     return Plugin(spec=spec, commands=commands, problems=problems, close=close)
 
 
-def _held(spec: PluginSpec, module: ModuleType, code: Path) -> Any:
+def _held(
+    spec: PluginSpec, module: ModuleType, code: Path, secrets: FillsSecrets | None
+) -> Any:
     try:
-        return _holder(spec, module, code)
+        config = spec.config if secrets is None else secrets.config(spec.config)
+        return _holder(spec, module, code, config)
     except (Exception, SystemExit) as error:
-        message = making_raised(error, spec.config)
-        raise error_of(str(code), message, line_of(error, code)) from error
+        message = told = making_raised(error, spec.config)
+        if secrets is not None:
+            message = secrets.scrub(told)
+        raised = error_of(str(code), message, line_of(error, code))
+        if message != told:
+            raise raised from None  # what the constructor raised holds a secret
+        raise raised from error
 
 
 def _commands(
@@ -325,10 +348,12 @@ def _suggest_function(name: str, holder: Any, module: ModuleType) -> str:
     return f"; there is {close[0]}: both must have one name" if close else ""
 
 
-def _holder(spec: PluginSpec, module: ModuleType, code: Path) -> Any:
+def _holder(
+    spec: PluginSpec, module: ModuleType, code: Path, config: Mapping[str, Json]
+) -> Any:
     """Return the commands' holder: the module or its plugin object."""
     if isinstance(cls := getattr(module, "Plugin", None), type):
-        return make_instance(cls, spec.config)
+        return make_instance(cls, config)
     if all(
         callable(getattr(module, re.sub(r"\W", "_", item.name), None))
         for item in spec.commands
@@ -338,7 +363,8 @@ def _holder(spec: PluginSpec, module: ModuleType, code: Path) -> Any:
     if maker is None:
         return module
     where = {"config_folder": str(code.parent), "config_file": FILE_NAME}
-    return maker({**spec.raw, "_config_info": where})
+    filled = {"config": {**spec.raw["config"], **config}} if config else {}
+    return maker({**spec.raw, **filled, "_config_info": where})
 
 
 def _maker(module: ModuleType) -> Callable[..., Any] | None:

@@ -35,7 +35,7 @@ class Command:
         run: its code; None: there is a description only.
         is_async: whether `run` gives a coroutine.
         context_name: the parameter of `run` that takes a `Context`; empty: none does.
-        deps: name of the class of `Context.deps` that it needs; empty: none.
+        deps: class, or union of classes, of the `Context.deps` that it takes.
         reconcile: says of an earlier call, by its id, whether it had its effect.
         function: the function as its author wrote it, if there is no manifest.
     """
@@ -48,7 +48,7 @@ class Command:
         run: Callable[..., Any] | None = None,
         is_async: bool = False,
         context_name: str = "",
-        deps: str = "",
+        deps: Any = object,
         reconcile: Callable[..., Any] | None = None,
         function: Callable[..., Any] | None = None,
     ) -> None:

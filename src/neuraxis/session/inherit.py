@@ -6,7 +6,7 @@ origins of what the parent's model has read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from neuraxis.execution.nested import (
     translate_path,
     workspace_paths,
 )
-from neuraxis.messages import Message
+from neuraxis.messages import Call, Message
 from neuraxis.plugins.context import Context
+from neuraxis.plugins.registry import Command, Registry
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.provenance.labels import to_tell
 from neuraxis.policy.provenance.tracker import Origins
@@ -148,18 +149,37 @@ def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
 
 
 def limited(
-    parts: RunConfig, outer: ParentRun | None, deps: object, wanted: type[Any] | None
+    parts: RunConfig,
+    outer: ParentRun | None,
+    deps: object,
+    wanted: type[Any] | None,
+    calls: Sequence[Call] | None = None,
 ) -> RunConfig:
     """Return the configuration of a run, within its parent's.
 
+    Args:
+        parts: the session's.
+        outer: the run around it.
+        deps: what it was given.
+        wanted: the class of `deps` that the session names.
+        calls: all that will be called; None: any command may be.
+
     Raises:
-        ConfigError: its `deps` are none of the `wanted` class.
+        ConfigError: its `deps` are not what the session or a command takes.
     """
     if outer is not None:
         deps = outer.runtime.deps if deps is None else deps
         parts = replace(parts, budget=outer.left(parts.budget))
-    check_deps(deps, wanted)
+    check_deps(deps, wanted, _callable(parts.registry, calls))
     return replace(parts, deps=deps)
+
+
+def _callable(
+    registry: Registry, calls: Sequence[Call] | None
+) -> Iterable[Command | None]:
+    if calls is not None:
+        return [registry.named(each.plugin, each.command) for each in calls]
+    return [one for plugin in registry.listed for one in plugin.commands.values()]
 
 
 def started(

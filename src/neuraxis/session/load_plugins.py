@@ -15,6 +15,7 @@ from neuraxis.plugins.loader import check_code, is_builtin, load_plugin
 from neuraxis.plugins.lock import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry, close_all
 from neuraxis.plugins.source import LogsProblems, find_source
+from neuraxis.policy.secrets import Secrets
 from neuraxis.session.options import Options
 from neuraxis.settings import user_dir
 
@@ -31,7 +32,7 @@ def registry_of(
     plugins: Iterable[Any],
     workspace: Path,
     lock: str | Path | None,
-    *,
+    secrets: Secrets | None = None,
     strict: bool = False,
 ) -> Registry:
     """Return the registry; the lock must accept plugins loaded by name.
@@ -49,7 +50,9 @@ def registry_of(
         named = [
             each
             for source in plugins
-            for each in _loaded(outside(source, workspace), workspace, closing, strict)
+            for each in _loaded(
+                outside(source, workspace), workspace, closing, secrets, strict
+            )
         ]
         file = Path.cwd() / FILE_NAME if lock is None else Path(lock)
         check(
@@ -79,12 +82,16 @@ def registry_of(
 
 
 def _loaded(
-    source: Any, workspace: Path, closing: list[Callable[[], Any]], strict: bool
+    source: Any,
+    workspace: Path,
+    closing: list[Callable[[], Any]],
+    secrets: Secrets | None,
+    strict: bool,
 ) -> list[tuple[bool, Plugin]]:
     """Return a source's plugins, and whether the lock applies."""
     outer = find_source(source)
     if outer is None:
-        plugin = load_plugin(source, strict=strict)
+        plugin = load_plugin(source, strict=strict, secrets=secrets)
         check_code(plugin)
         if plugin.close is not None and plugin is not source:
             closing.append(plugin.close)

@@ -119,8 +119,8 @@ class Session(Generic[Out]):
         check_settings(self.settings)
         limit_threads(self.settings.get("commands.threads"))
         self.workspace = build.build_workspace(workspace, over, self.settings)
-        lock, strict = over.policy.lock, options.strict
-        self.registry = registry_of(plugins, self.workspace, lock, strict=strict)
+        own = (over.policy.lock, over.secrets, options.strict)
+        self.registry = registry_of(plugins, self.workspace, *own)
         if policy is not None:
             check_targets(policy, self.registry.targets)
         self._shortlist = shortlist_of(self.registry, options)
@@ -340,7 +340,7 @@ class Session(Generic[Out]):
         turn.begin(self.id, watch)
         try:
             own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
-            given = (*own, self._shortlist, parts.deps)
+            given = (*own, self._shortlist)
             planned = await needed.check(*given) if is_resumed else ()
             await self._prompts.begin(parts)
             self._announce(self._sink.emit)
@@ -425,7 +425,7 @@ class Session(Generic[Out]):
             deps: see `run`.
         """
         check_calls(calls, watch, on_error)
-        parts = limited(self._parts, self._outer, deps, self._deps)
+        parts = limited(self._parts, self._outer, deps, self._deps, calls)
         parts = replace(parts, on_error=on_error or parts.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         self._announce(emit)

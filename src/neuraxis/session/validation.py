@@ -25,6 +25,7 @@ from neuraxis.formatting import (
 )
 from neuraxis.messages import Call
 from neuraxis.planning.plan import OnError
+from neuraxis.plugins.registry import Command
 from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
 from neuraxis.session.options import Options
 from neuraxis.session.visible_results import ShowResults
@@ -364,14 +365,23 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
                 refuse(f"Call.{name}", phrase, value)
 
 
-def check_deps(given: Any, wanted: type[Any] | None) -> None:
-    """Check that a run's `deps` are what the session says.
+def check_deps(
+    given: Any, wanted: type[Any] | None, commands: Iterable[Command | None]
+) -> None:
+    """Check that a run's `deps` fit the session and its commands.
 
     Raises:
         ConfigError: it is something else, or nothing.
     """
+    how = "as in run(text, deps=...) or resume(deps=...)"
     if wanted is not None and not isinstance(given, wanted):
-        refuse("deps", f"{wanted.__name__}, as in run(text, deps=...)", given)
+        refuse("deps", f"{wanted.__name__}, {how}", given)
+    for command in commands:
+        if command is not None and not isinstance(given, command.deps):
+            kinds = get_args(command.deps) or (command.deps,)
+            name = " or ".join(each.__name__ for each in kinds)
+            target = f"{command.plugin.name}.{command.spec.name}"
+            refuse("deps", f"{name}, for the Context of {target}, {how}", given)
 
 
 def check_description(text: Any) -> None:

@@ -973,6 +973,22 @@ async def test_the_key_is_sent_and_not_told(
         error = error.__cause__ or error.__context__
 
 
+async def test_each_model_may_have_a_key_of_its_own(server: Server) -> None:
+    """It needs no variable, is shown nowhere, and has a rate limit of its own."""
+    server.answers(answer({"error": {"message": f"Incorrect key: {KEY}"}}, 401))
+    own = OpenAIModel("m", server=server.url, key=KEY, options=QUICK)
+    with pytest.raises(ModelRefused, match=r"\[key\].*the key of the program") as told:
+        await complete(own, PROMPT)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in repr((own, vars(own), told.value))
+    other = OpenAIModel("m", server=server.url, key=f"{KEY}2", options=QUICK)
+    assert vars(own)["_limit"] is not vars(other)["_limit"]
+    await own.close()
+    wrong = OpenAIModel("m", server=server.url, key="a b", options=QUICK)
+    with pytest.raises(ModelUnavailable, match="The argument key= holds characters"):
+        await complete(wrong, PROMPT)
+
+
 @pytest.mark.parametrize(
     ("path", "key", "expected"),
     [

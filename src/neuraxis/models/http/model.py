@@ -137,6 +137,7 @@ class HttpModel:
         server: its base URL, or an endpoint made from settings; empty: the provider's.
         key_env: the environment variable that has the key. None: the provider's for
             its own server, and no key for any other.
+        key: the key itself, such as that of a tenant, instead of `key_env`.
         options: sampling, limits and timeouts.
         name: its name in events and errors.
         sleep: waits between attempts; tests pass their own.
@@ -153,6 +154,7 @@ class HttpModel:
         *,
         server: str | Endpoint = "",
         key_env: str | None = None,
+        key: str | None = None,
         options: Options | None = None,
         name: str = "",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -161,7 +163,11 @@ class HttpModel:
         if isinstance(server, str):
             url = base_url(server or provider.url, "server", provider.path)
             general = provider.key_env if url == provider.url else ""
-            server = Endpoint(url=url, key_env=general if key_env is None else key_env)
+            if key is not None:
+                server = Endpoint(url=url, own_key=lambda: key)
+            else:
+                env = general if key_env is None else key_env
+                server = Endpoint(url=url, key_env=env)
         options = options or Options()
         self.name = name or f"{server.url}#{model}"
         self._wire = wire(model, server, options)
@@ -345,7 +351,7 @@ class HttpModel:
 def limit_of(endpoint: Endpoint, model: str, options: Options) -> RateLimit:
     """Return the rate limit that users of a model share."""
     most = options.requests_per_minute
-    return shared_limit(endpoint.url, endpoint.key_env, model, most)
+    return shared_limit(endpoint.url, endpoint.account, model, most)
 
 
 def named_model(

@@ -11,6 +11,7 @@ import ipaddress
 import math
 import os
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from urllib.parse import SplitResult, urldefrag, urlsplit, urlunsplit
 
 from msgspec import Struct, field
@@ -77,6 +78,22 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """Why no key is sent, for the sentence that follows a refusal."""
     says_where: str = f"openai.base_url or {URL_ENV}"
     """The setting and the variable that name the server, for the same."""
+    own_key: Callable[[], str] | None = None
+    """Returns the key that the program gave; None: that of the variable is sent."""
+
+    @property
+    def account(self) -> str:
+        """Return what tells its key from others, and does not show it."""
+        if self.own_key is None:
+            return self.key_env
+        return blake2b(self.own_key().encode(errors="replace")).hexdigest()
+
+    @property
+    def key_name(self) -> str:
+        """Return what its key is called in messages."""
+        if self.own_key is None:
+            return f"The environment variable {self.key_env}"
+        return "The argument key="
 
     @property
     def host(self) -> str:
@@ -109,10 +126,11 @@ class Endpoint(Struct, frozen=True, kw_only=True):
             ModelUnavailable: the server needs a key and there is none, or a header
                 cannot contain it.
         """
-        if not self.key_env:
+        if self.own_key is None and not self.key_env:
             return ""
         env = os.environ if environ is None else environ
-        key = env.get(self.key_env, "").strip()
+        given = env.get(self.key_env, "") if self.own_key is None else self.own_key()
+        key = given.strip()
         if not key and urlsplit(self.url).hostname in _KEYED_HOSTS:
             raise ModelUnavailable(
                 f"No key for {self.host}: set the environment variable "
@@ -121,8 +139,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
             )
         if not all("!" <= char <= "~" for char in key):
             raise ModelUnavailable(
-                f"The environment variable {self.key_env} holds characters that "
-                "cannot stand in a key."
+                f"{self.key_name} holds characters that cannot stand in a key."
             )
         return key
 

@@ -268,7 +268,8 @@ def _broken(host: str, error: Exception) -> ModelBroken:
 
 def _key_hint(endpoint: Endpoint, key: str) -> str:
     if key:
-        return f" (the key of {endpoint.key_env} was sent)"
+        name = endpoint.key_env or "the program"
+        return f" (the key of {name} was sent)"
     if endpoint.key_env:
         return f" (no key was sent, since {endpoint.key_env} is not set)"
     because = endpoint.keyless_because

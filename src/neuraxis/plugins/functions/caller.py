@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import threading
+import types
 import typing
 from collections.abc import (
     AsyncGenerator,
@@ -51,8 +52,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     is_async: bool
     context_name: str
     """Name of the parameter annotated `Context`, or empty."""
-    deps: str
-    """Name of the class in `Context[Shop]`, or empty."""
+    deps: Any
+    """What `isinstance` takes for the `Shop` of `Context[Shop]`; `object`: anything."""
     hints: Mapping[str, Hint]
     """Hints of the parameters that a call may name, in order."""
     defaults: Mapping[str, Any]
@@ -82,7 +83,7 @@ def caller_of(function: Callable[..., Any]) -> Caller:
     written = _hints(function)
     given, function = function, _ended(function)
     taken = _from_code(given) or _from_signature(given)
-    context_name = deps = ""
+    context_name, deps = "", cast("Any", object)
     hints: dict[str, Hint] = {}
     plain = not taken.positional  # Plain JSON values need no conversion.
     fields: dict[str, Any] = {}
@@ -92,7 +93,7 @@ def caller_of(function: Callable[..., Any]) -> Caller:
             hint = _with_field(name, hint, given_field, taken.defaults, fields)
         kind = _kind(hint)
         if kind is _CONTEXT:
-            context_name, deps = name, _deps_of(hint)
+            context_name, deps = name, deps_of(hint)
             continue
         hints[name] = hint
         plain = plain and kind is _PLAIN
@@ -111,12 +112,18 @@ def caller_of(function: Callable[..., Any]) -> Caller:
     )
 
 
-def _deps_of(hint: Hint) -> str:
-    """Return the name of the class whose object a run must pass."""
-    wanted = next(iter(typing.get_args(hint)), None)
-    if not isinstance(wanted, type) or wanted in (Any, object, type(None)):
-        return ""
-    return wanted.__name__
+def deps_of(hint: Hint) -> Any:
+    """Return what the `deps` of a run must be instances of."""
+    of = typing.get_args(hint) if typing.get_origin(hint) is Context else ()
+    wanted: Any = of[0] if of else object
+    wanted = object if wanted in (Any, type(None)) else wanted
+    if typing.get_origin(wanted) not in (typing.Union, types.UnionType, None):
+        wanted = typing.get_origin(wanted)  # dict of dict[str, int]
+    try:
+        isinstance(None, wanted)
+    except TypeError:  # a variable, or a protocol that is not checked when run
+        return object
+    return wanted
 
 
 def _with_field(

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Container, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from neuraxis.errors import ConfigError
 from neuraxis.specs import Json
 
 _EMPTY: Any = inspect.Parameter.empty
+
+
+class FillsSecrets(Protocol):
+    """Replaces `secret://NAME` by the value, and values by the name again."""
+
+    def config(self, config: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return a plugin's configuration with the values in it."""
+        ...
+
+    def scrub(self, value: Any) -> Any:
+        """Return a text without the values."""
+        ...
 
 
 def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:

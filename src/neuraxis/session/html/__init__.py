@@ -65,6 +65,11 @@ def of_answer(
     parts = [markdown(text)]
     if error:
         parts.append(f"<p><b>{escape(error)}</b></p>")
+    parts += [
+        f"<p>✗ {escape(result.call.id)}: {_short(result.error.message, _TEXT)}</p>"
+        for result in calls
+        if result.error is not None
+    ]
     states = {result.call.id: result.status for result in calls}
     # `img` cuts a drawing off from the page: nothing in it is clicked or fetched
     parts += [

@@ -6,7 +6,7 @@ was planned, and a person's yes, would be lost: the session is not resumed inste
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from neuraxis.dialects import Dialect
@@ -14,7 +14,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.events import Event, ModelFinished, SessionStarted, Unknown
 from neuraxis.journal import Journal
 from neuraxis.messages import Call
-from neuraxis.plugins.registry import Command, Registry
+from neuraxis.plugins.registry import Registry
 from neuraxis.session.past.call_ids import CallIds
 from neuraxis.session.past.recorded import code_of
 from neuraxis.session.past.resume import completion_of, history_of, read_events
@@ -36,13 +36,12 @@ async def check(
     dialect: Dialect,
     registry: Registry,
     shortlist: Shortlist | None,
-    deps: object,
 ) -> list[tuple[str, str]]:
     """Return plugin and name of the commands still to be called.
 
     Raises:
-        ConfigError: no request was cut off, one of these commands is not there or
-            needs `deps`, or the plan was written in another dialect.
+        ConfigError: no request was cut off, one of these commands is not there,
+            or the plan was written in another dialect.
     """
     if not is_cut_off:
         raise ConfigError(
@@ -68,8 +67,6 @@ async def check(
     if lacking and (gone or standing is not None):
         raise _not_there(session, lacking, gone)
     there = [command for _, command in found if command is not None]
-    if deps is None:
-        _check_deps(session, there)
     return [(command.plugin.name, command.spec.name) for command in there]
 
 
@@ -136,14 +133,3 @@ def _not_there(session: str, lacking: list[str], gone: list[str]) -> ConfigError
         f"resume: session {session} is still to call {tools}, which is not there; "
         f"{does}. {_DROPS}"
     )
-
-
-def _check_deps(session: str, commands: Iterable[Command]) -> None:
-    """Refuse a call that would find no `deps`."""
-    for command in commands:
-        if command.deps:
-            raise ConfigError(
-                f"resume: session {session} is still to call {command.plugin.name}."
-                f"{command.spec.name}, which takes a Context[{command.deps}], and no "
-                f"deps were given; write resume(deps=...), as for the run. {_DROPS}"
-            )
