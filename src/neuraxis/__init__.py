@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         ModelError,
         NeuraxisError,
         NoAnswer,
+        NoOpenQuestion,
+        NoSuchSession,
         SessionBusy,
         StorageError,
     )
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from neuraxis.session.answer import Answer
     from neuraxis.session.batch import run_many
     from neuraxis.session.options import Options
+    from neuraxis.session.past.delete import delete_session
     from neuraxis.session.past.waiting import Question, list_sessions, open_questions
     from neuraxis.session.run import Run
     from neuraxis.session.session import Session
@@ -52,6 +55,8 @@ _WHERE = {
     "ModelError": "neuraxis.errors",
     "NeuraxisError": "neuraxis.errors",
     "NoAnswer": "neuraxis.errors",
+    "NoOpenQuestion": "neuraxis.errors",
+    "NoSuchSession": "neuraxis.errors",
     "Options": "neuraxis.session.options",
     "PluginSpec": "neuraxis.specs",
     "Policy": "neuraxis.policy.rules",
@@ -65,6 +70,7 @@ _WHERE = {
     "StorageError": "neuraxis.errors",
     "agent": "neuraxis.session.agent",
     "command": "neuraxis.plugins.functions.command",
+    "delete_session": "neuraxis.session.past.delete",
     "list_sessions": "neuraxis.session.past.waiting",
     "open_questions": "neuraxis.session.past.waiting",
     "run_many": "neuraxis.session.batch",
@@ -85,6 +91,8 @@ __all__ = [
     "ModelError",
     "NeuraxisError",
     "NoAnswer",
+    "NoOpenQuestion",
+    "NoSuchSession",
     "Options",
     "PluginSpec",
     "Policy",
@@ -98,6 +106,7 @@ __all__ = [
     "StorageError",
     "agent",
     "command",
+    "delete_session",
     "list_sessions",
     "open_questions",
     "run_many",

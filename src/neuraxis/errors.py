@@ -4,6 +4,8 @@ NeuraxisError
   ConfigError        a setting, name or file that a person gave is wrong
     ManifestError    a plugin's description: carries every problem with its line
     TemplateError    a user's own prompt template
+    NoSuchSession    the journal holds no session of that id
+    NoOpenQuestion   the call does not wait for approval: unknown, answered, expired
   ModelError         the model could not be asked
     ModelUnavailable no server, no weights, no key
     ModelRefused     the server said no (4xx)
@@ -72,6 +74,17 @@ def error_of(file: str, message: str, line: int = 0) -> ManifestError:
 
 class TemplateError(ConfigError):
     """Error: a user's own prompt template cannot be filled."""
+
+
+class NoSuchSession(ConfigError):
+    """Error: the journal holds no session of that id."""
+
+
+class NoOpenQuestion(ConfigError):
+    """Error: the call does not wait for approval.
+
+    There is no question of that id, or it was answered already, or it expired.
+    """
 
 
 class ModelError(NeuraxisError):

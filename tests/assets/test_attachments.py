@@ -10,7 +10,8 @@ import pytest
 
 from neuraxis.assets import attachments
 from neuraxis.assets.attachments import read_attachment
-from neuraxis.errors import ConfigError
+from neuraxis.assets.readers.tables import read_frame
+from neuraxis.errors import CommandError, ConfigError
 
 
 def test_B61_the_case_of_an_ending_says_nothing(tmp_path: Path) -> None:
@@ -138,3 +139,16 @@ def test_a_picture_that_is_none_is_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "p.png").write_text("no picture", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"as \.png: its content is no picture$"):
         read_attachment(tmp_path / "p.png")
+
+
+def test_a_spreadsheet_says_what_to_do(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its bytes are no table; a command that reads one is told as well."""
+    polars = pytest.importorskip("polars")
+    file = tmp_path / "sales.xlsx"
+    file.write_bytes(b"PK\x03\x04\xff")
+    assert read_attachment(file) == file.read_bytes()
+    assert f"attach=[pandas.read_excel({str(file)!r})]" in caplog.text
+    with pytest.raises(CommandError, match="Ask the user to save it as CSV"):
+        read_frame(polars, b"PK", ".xlsx")

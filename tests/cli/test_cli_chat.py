@@ -169,3 +169,25 @@ def test_the_commands_of_a_chat(tmp_path: Path) -> None:
     assert "there is no object 'q' here" in done.stderr
     assert "t.csv: cannot be written: File exists" in done.stderr
     assert "there is no command /nothing" in done.stderr
+
+
+def test_a_continued_chat_shows_its_last_turns(tmp_path: Path) -> None:
+    """And goes on with its model."""
+    replies = '["First.", "Second.", "Third."]'
+    (tmp_path / "m.yaml").write_text(replies, encoding="utf-8")
+    journal = ("--journal", "j.db")
+    typed = "one\ntwo\nthree\n"
+    done = neuraxis(
+        "chat", "-m", "scripted:m.yaml", *journal, cwd=tmp_path, stdin=typed
+    )
+    assert done.returncode == 0, done.stderr
+    terminal = Terminal(tmp_path, "chat", "-c", *journal)
+    try:
+        terminal.wait("> three\r\nThird.")
+        assert "> two\r\nSecond." in terminal.seen
+        assert "> one" not in terminal.seen
+        terminal.wait("scripted:m.yaml, /help for help")
+        terminal.type(b"/quit\r")
+        assert terminal.end() == 0
+    finally:
+        terminal.close()

@@ -284,3 +284,68 @@ def test_options_that_would_do_nothing_are_told(here: Path) -> None:
 def test_the_dialects_of_the_command_line_are_all_dialects() -> None:
     option = next(each for each in cli.commands["run"].params if each.name == "dialect")
     assert option.type.choices == DIALECTS
+
+
+def listed() -> list[dict[str, str]]:
+    done = neuraxis("sessions", "ls", "--journal", "j.db", "--json")
+    return json.loads(done.stdout)
+
+
+def remove(*arguments: str, stdin: str = "") -> Result:
+    return neuraxis("sessions", "rm", "--journal", "j.db", *arguments, stdin=stdin)
+
+
+def test_a_session_is_deleted_by_its_id(here: Path) -> None:
+    """Without a person, only with --yes; its objects go, too."""
+    assert run("one", replies=["There."]).return_value == 0
+    own = listed()[0]["session"]
+    asked = remove(own[:8])
+    assert "write --yes" in str(asked.exception)
+    wrong = remove("--yes", f"x{own}")
+    assert f"Did you mean {own}?" in str(wrong.exception)
+    assert [row["session"] for row in listed()] == [own]
+    done = remove("--yes", own[:8])
+    assert (done.return_value, done.stdout) == (0, f"deleted: {own}\n")
+    assert listed() == []
+
+
+def test_a_person_is_asked_before_a_session_is_deleted(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any answer but yes keeps it."""
+    assert run("one", replies=["There."]).return_value == 0
+    own = listed()[0]["session"]
+    monkeypatch.setattr("neuraxis.cli.approve.is_somebody_there", lambda: True)
+    kept = remove(own, stdin="n\n")
+    assert "was not deleted" in str(kept.exception)
+    assert "one) for good?" in kept.stderr
+    assert len(listed()) == 1
+    assert remove(own, stdin="y\n").return_value == 0
+    assert listed() == []
+
+
+@pytest.mark.parametrize("way", [("run", "-c", "two"), ("run", "-s", "", "two")])
+def test_a_continued_session_keeps_its_model(here: Path, way: tuple[str, ...]) -> None:
+    """Not the default of the settings; it is said, and -m names another."""
+    Path("neuraxis.toml").write_text('model = "local:"', encoding="utf-8")
+    assert run("one", replies=["There."]).return_value == 0
+    own = listed()[0]["session"]
+    done = neuraxis(way[0], "--journal", "j.db", *way[1:])
+    assert (done.return_value, done.stdout) == (0, "There.\n"), done.output
+    assert f"going on with session {own} and scripted:m.yaml\n" in done.stderr
+    quiet = neuraxis(way[0], "-q", "--journal", "j.db", *way[1:])
+    assert quiet.stderr == ""
+    Path("n.yaml").write_text('["Other."]', encoding="utf-8")
+    other = ("-m", "scripted:n.yaml", "--journal", "j.db")
+    assert neuraxis(way[0], *other, *way[1:]).stdout == "Other.\n"
+    assert neuraxis(way[0], "--journal", "j.db", *way[1:]).stdout == "Other.\n"
+
+
+def test_a_continued_session_whose_model_is_gone_says_so(here: Path) -> None:
+    """Nothing else is asked in its place."""
+    assert run("one", replies=["There."]).return_value == 0
+    Path("m.yaml").unlink()
+    done = neuraxis("run", "--journal", "j.db", "-c", "two")
+    assert isinstance(done.exception, ConfigError)
+    assert "was run with the model 'scripted:m.yaml'" in str(done.exception)
+    assert "name one with -m" in str(done.exception)

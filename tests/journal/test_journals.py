@@ -282,3 +282,15 @@ def test_a_damaged_file_is_a_storage_error(tmp_path: Path, place: bytes) -> None
     path.write_bytes(path.read_bytes().replace(place, place[:-2] + b"\xf5\x80"))
     with pytest.raises(StorageError, match=r"cannot be (read|opened)|damaged"):
         open_journal(path).read("s")
+
+
+def test_a_deleted_session_is_gone_and_may_begin_again(journal: Journal) -> None:
+    """The others stay; its numbers begin at 1 again."""
+    for name in ("s", "t"):
+        journal.claim(name)
+        journal.append(name, SAID)
+    journal.delete("s")
+    assert [info.session for info in journal.sessions()] == ["t"]
+    assert list(journal.read("s")) == []
+    journal.append("s", STARTED, durable=True)
+    assert [(entry.seq, entry.event) for entry in journal.read("s")] == [(1, STARTED)]

@@ -414,3 +414,14 @@ def test_a_mistake_in_what_asks_is_logged(
     assert [text for text in caplog.messages if logged in text] == caplog.messages
     assert bool(caplog.messages) is bool(logged)
     assert ("AttributeError" in caplog.text) is ("raised" in logged)
+
+
+def test_an_answer_that_is_none_is_not_the_users_no() -> None:
+    """The model is not told of a no that nobody gave."""
+    call = json.dumps([{"tool": "send", "to": "a"}])
+    with session([call], approve=lambda asked: "yes") as asking:
+        error = asking.run_sync("send it").calls[0].error
+    assert SENT == []
+    assert error is not None
+    assert "the user said no" not in error.message
+    assert "the program gave no answer that can be used" in error.message

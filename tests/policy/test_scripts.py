@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ from neuraxis import Session
 from neuraxis.cli.approve import question as terminal_question
 from neuraxis.events import ApprovalAsked, CallStarted, Event
 from neuraxis.models.scripted import ScriptedModel
+from neuraxis.sandbox.files.removal import remove_tree
 from neuraxis.sandbox.process.run import probe
 
 NAMES = (
@@ -222,3 +227,115 @@ def test_L_a_git_that_a_person_makes_while_a_script_runs_stays(tmp_path: Path) -
         answer = session.run_sync("Run slow.py", heard)
     assert answer.calls[0].value["success"], answer.calls[0].value
     assert (work / ".git").is_dir()
+
+
+def _run_once(work: Path, script: str, *, yes: bool = True) -> tuple[Any, list[Any]]:
+    """Run a script through a session; return its call and the questions."""
+    if not any(kind.works for kind in probe()):
+        pytest.skip("no sandbox works on this machine")
+    asked: list[Any] = []
+    (work / "job.py").write_text(script, encoding="utf-8")
+    calls = [{"tool": "EXECUTE_PYTHON_FILE", "file_path": "job.py"}]
+    with Session(
+        model=ScriptedModel([json.dumps(calls), "ok"]),
+        plugins=["neuraxis:python_file"],
+        workspace=work,
+        approve=lambda question: asked.append(question) or yes,
+    ) as session:
+        return session.run_sync("Run job.py").calls[0], asked
+
+
+@pytest.mark.parametrize("yes", [True, False])
+@pytest.mark.parametrize(
+    ("script", "gone", "made"),
+    [
+        ("shutil.rmtree('d'); open('d', 'w').write('new')", "d/x", "d"),
+        ("os.remove('a'); os.mkdir('a'); open('a/n', 'w').write('new')", "a", "a/n"),
+    ],
+)
+def test_R1_a_script_may_change_a_folder_into_a_file_after_a_yes(
+    tmp_path: Path, script: str, gone: str, made: str, yes: bool
+) -> None:
+    """And a file into a folder: one question; the output is there in any case."""
+    (tmp_path / "d").mkdir()
+    for name in ("a", "d/x"):
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    code = f"import os, shutil\n{script}\nprint('done')"
+    call, asked = _run_once(tmp_path, code, yes=yes)
+    assert call.value["output"] == "done\n"
+    assert len(asked) == 1
+    assert f'deleted the user\'s "{gone}"' in asked[0].reason
+    told = "\n".join(call.warnings)
+    if yes:
+        assert (tmp_path / made).read_text() == "new"
+        assert "The old version" in told
+    else:
+        assert (tmp_path / gone).read_text() == "mine"
+        assert f'"{gone}". They are as they were before' in told
+        assert f'was kept: "{made}":' in told
+
+
+def test_R1_what_cannot_come_back_is_told_with_the_output(tmp_path: Path) -> None:
+    """Links in the place of files, and names that are not UTF-8; no question."""
+    for name in ("a", os.fsdecode(b"old\xff")):
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "theirs").symlink_to("d")
+    call, asked = _run_once(
+        tmp_path,
+        "import os\nos.remove('a'); os.symlink('job.py', 'a')\n"
+        "open(b'new\\xff', 'w').write('x'); open(b'old\\xff', 'w').write('x')\n"
+        "os.mkdir(b'd\\xff'); open(b'd\\xff/f', 'w').write('x')\nprint('done')",
+    )
+    assert (call.value["output"], asked) == ("done\n", [])
+    told = "\n".join(call.warnings)
+    for name in ('"a"', '"new\\udcff"', '"old\\udcff"', '"d\\udcff/f"'):
+        assert f"{name}: " in told
+    for name in ("a", os.fsdecode(b"old\xff")):
+        assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "theirs").is_symlink()
+
+
+_JOINED = """import os
+ends = []
+for n in range(25):
+    chain = f'{name}{n}/' + '/'.join('d' * 60)
+    os.makedirs(chain)
+    ends.append(os.open(chain, os.O_RDONLY))
+for n in range(24, 0, -1):
+    os.rename(f'{name}{n}', f'{name}{n}', dst_dir_fd=ends[n - 1])
+print('joined')
+"""
+
+
+def test_D1_folders_without_end_harm_no_later_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two such runs, then a new process: it works, and no copy is left."""
+    places = Path(tempfile.mkdtemp(prefix="nx-places-"))
+    monkeypatch.setattr("tempfile.tempdir", str(places))
+    try:
+        for name in ("b", "c"):
+            call, _ = _run_once(tmp_path, f"name = {name!r}\n{_JOINED}")
+            assert "nested more than 100 folders" in call.error.message
+            assert "RecursionError" not in call.error.message
+            assert not list(places.iterdir())
+        (tmp_path / "job.py").write_text("print('hello')", encoding="utf-8")
+        code = (
+            "import sys; from pathlib import Path\n"
+            "from neuraxis.sandbox.process.run import run_python\n"
+            "out = run_python('job.py', workspace=Path(sys.argv[1]))\n"
+            "print(out.stdout + out.reason)"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", code, tmp_path],
+            env={**os.environ, "TMPDIR": str(places)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert run.stdout.strip() == "hello", run.stderr
+        assert not list(places.iterdir())
+    finally:
+        assert remove_tree(places) == ""

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, cast
 
+import polars
 import pytest
 
 from neuraxis import NeuraxisError, Session, command
@@ -172,3 +173,15 @@ def test_a_name_of_another_library_is_told_with_ours(name: str, meant: str) -> N
         getattr(answer, name)
     assert not hasattr(answer, "_repr_png_")
     assert copy.deepcopy(answer).text == "Yes."
+
+
+def test_a_stored_object_is_shown_by_kind_and_size() -> None:
+    """Its content would fill the screen."""
+    shown = [
+        (polars.DataFrame({"a": [1, 2]}), "DataFrame 2×1"),
+        ("x" * 90_000, "str 90000"),
+        (7, "int"),
+    ]
+    for value, told in shown:
+        stored = StoredAsset(id="a1", read=lambda value=value: value)
+        assert repr(stored) == f"StoredAsset(id='a1', {told})"

@@ -115,3 +115,13 @@ def test_N4_a_template_without_the_tools_is_warned_of(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         _session(options=Options(template=own)).close()
         _session(options=Options(template=own), plugins=[]).close()
+
+
+def test_a_function_for_instructions_may_take_nothing() -> None:
+    """One that takes more is refused when the session is made."""
+    model = ScriptedModel(["ok"])
+    with Session(model, instructions=lambda: "Be brief.") as session:
+        session.run_sync("go")
+    assert "Be brief." in model.prompts[0].messages[0].content
+    with pytest.raises(ConfigError, match="function of the run's context, or of noth"):
+        Session(model, instructions=lambda a, b: "x")  # type: ignore[arg-type]

@@ -290,3 +290,13 @@ def test_a_struct_without_field_names_is_refused_at_once() -> None:
         _session(output=Row)
     with pytest.raises(ConfigError, match=r"Table.rows: .*Row has array_like=True"):
         _session(output=Table)
+
+
+def test_null_is_an_answer_where_the_type_allows_it() -> None:
+    """Bare, as models write it; elsewhere it is refused."""
+    with _session("null", output=Invoice | None) as session:
+        answer = session.run_sync("go")
+    assert (answer.outcome, answer.output) == ("answered", None)
+    assert not answer.problems
+    with _session("null", "null", "null", output=Invoice) as session:
+        assert session.run_sync("go").outcome == "failed"

@@ -13,7 +13,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from neuraxis.assets.readers.tables import read_frame
+from neuraxis.assets.readers.tables import SHEETS, read_frame
 from neuraxis.errors import CommandError, ConfigError, MissingExtra
 from neuraxis.parsing.encodings import text_of
 
@@ -52,6 +52,12 @@ def read_attachment(path: Path) -> Any:
     except (OSError, ValueError, ArithmeticError) as error:
         first = str(error).partition("\n")[0]
         raise ConfigError(f"{path} cannot be read as {ending}: {first[:200]}") from None
+    if ending in SHEETS:
+        # bytes are of no use to any command that takes a table
+        _log.warning(
+            "%s: a spreadsheet is attached as its bytes; to attach its table write "
+            "attach=[pandas.read_excel(%r)], or save it as CSV", path.name, str(path),
+        )  # fmt: skip
     found = None if ending in (*_PICTURES, ".pdf") else text_of(data)
     return data if found is None else found[0]
 

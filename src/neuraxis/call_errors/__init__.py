@@ -53,6 +53,9 @@ from neuraxis.call_errors.files import file_way_out as file_way_out
 from neuraxis.call_errors.files import lost_of as lost_of
 from neuraxis.call_errors.files import more_lines as more_lines
 from neuraxis.call_errors.files import replaced_by as replaced_by
+from neuraxis.call_errors.files import (
+    script_changes_not_kept as script_changes_not_kept,
+)
 from neuraxis.call_errors.files import script_changes_refused as script_changes_refused
 from neuraxis.call_errors.files import skill_file_changed as skill_file_changed
 from neuraxis.call_errors.files import version_stored as version_stored

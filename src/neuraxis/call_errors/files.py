@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from neuraxis.call_errors.asking import refused, yes_ahead
 from neuraxis.formatting import counted, listed, quote
 
+_NAMED = 10
+"""Changes that could not be kept and are named."""
+
 
 def file_of_the_user(
     path: str, use: str, *, was_ours: bool, earlier: bool = True
@@ -111,4 +114,18 @@ def script_changes_refused(paths: Sequence[str], why: str, target: str) -> str:
     return (
         f"The script changed, deleted or made files that need the user's yes: {some}. "
         f"They are as they were before, since {refused(why, way_out)}"
+    )
+
+
+def script_changes_not_kept(not_kept: Sequence[str]) -> str:
+    """Report changes of a script that could not be kept.
+
+    Args:
+        not_kept: each place, and why, without a full stop.
+    """
+    first = "; ".join(not_kept[:_NAMED])
+    more = f"; and {len(not_kept) - _NAMED} more" if len(not_kept) > _NAMED else ""
+    return (
+        f"Not all that the script did was kept: {first}{more}. What was there in the "
+        "workspace is as it was before."
     )

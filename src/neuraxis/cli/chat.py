@@ -12,12 +12,8 @@ import click
 from msgspec.structs import replace
 
 from neuraxis.cli.display.text import echo, short
-from neuraxis.cli.options import (
-    Choices,
-    resume_options,
-    session_options,
-    session_to_continue,
-)
+from neuraxis.cli.earlier import resume_options, session_to_continue
+from neuraxis.cli.options import Choices, session_options
 from neuraxis.cli.run import ask, open_session, question_lines
 from neuraxis.errors import ConfigError, NeuraxisError
 from neuraxis.formatting import why_unusable
@@ -43,6 +39,8 @@ HELP = """/help           this list
 /quit           end (also Ctrl-D)
 
 Ctrl-C stops an answer, or drops what you typed. End a line with \\ to continue it."""
+_SHOWN = 1_000
+"""Most characters of an earlier request or answer."""
 _END = ("/quit", "/exit")
 
 
@@ -99,11 +97,15 @@ def chat(resume: bool, session_id: str | None, **options: Any) -> int:
     From a pipe, each line is a request, and the exit code is that of the last one, as
     for `run`.
     """
-    choices = Choices(**options)
-    resumed = session_to_continue(choices, latest=resume, given=session_id)
-    talk = Conversation(choices, open_session(choices, resumed, None, quiet=False))
+    earlier = session_to_continue(Choices(**options), latest=resume, given=session_id)
+    choices = earlier.choices
+    talk = Conversation(
+        choices, open_session(choices, earlier.session, None, quiet=False)
+    )
     try:
         if sys.stdin.isatty():
+            for request, answer in earlier.turns:
+                echo(f"> {_cut(request)}\n{_cut(answer)}", err=True)
             _talk(talk)
             return 0
         for line in sys.stdin:
@@ -113,6 +115,11 @@ def chat(resume: bool, session_id: str | None, **options: Any) -> int:
         return talk.code
     finally:
         talk.session.close()
+
+
+def _cut(text: str) -> str:
+    """Return the beginning of a text that was said before."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def _talk(talk: Conversation) -> None:

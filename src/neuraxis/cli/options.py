@@ -6,7 +6,7 @@ import fnmatch
 import json
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,7 @@ from neuraxis.formatting import did_you_mean, nearest, why_unusable
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
-    from neuraxis.journal import Journal, SessionInfo
+    from neuraxis.journal import Journal
     from neuraxis.planning.plan import OnError
     from neuraxis.policy.gate import Approve
     from neuraxis.session.options import Options
@@ -398,79 +398,3 @@ def _warnings_told() -> Generator[None]:
         yield
     for warning in caught:
         echo(f"neuraxis: {warning.message}", err=True)
-
-
-def resume_options(command: F) -> F:
-    """Add the options of `run` and `chat` that name an earlier session."""
-    latest = click.option(
-        "-c", "--continue", "resume", is_flag=True, help="Continue the last session."
-    )
-    given = click.option(
-        "-s",
-        "--session",
-        "session_id",
-        help="Continue this session: its id, or the beginning of it.",
-    )
-    return latest(given(command))
-
-
-def session_to_continue(
-    choices: Choices, *, latest: bool, given: str | None
-) -> str | None:
-    """Return the id of the session to continue; None if new.
-
-    Args:
-        choices: they name the journal.
-        latest: continue the most recently used session.
-        given: the id or its beginning; takes precedence.
-
-    Raises:
-        ConfigError: the journal has no such session.
-    """
-    if given is None and not latest:
-        return None
-    journal = journal_path(settings_of(choices))
-    opened = existing_journal(journal)
-    known: Sequence[SessionInfo] = ()
-    if opened is not None:
-        with closing(opened):
-            known = opened.sessions()
-    if given is not None:
-        return session_in(known, given)
-    if not known:
-        raise ConfigError(f"the journal {journal} holds no session to continue")
-    return known[0].session
-
-
-def session_in(known: Sequence[SessionInfo], given: str) -> str:
-    """Return the id of the session with this id or prefix.
-
-    Raises:
-        ConfigError: there is none, or several begin so.
-    """
-    ids = [info.session for info in known]
-    fitting = [own for own in ids if own == given]
-    fitting = fitting or [own for own in ids if own.startswith(given)]
-    if len(fitting) != 1:
-        what = "no session begins" if not fitting else "several sessions begin"
-        raise ConfigError(f"{what} with {given!r}; `neuraxis sessions ls` lists them")
-    return fitting[0]
-
-
-def existing_journal(path: str, *, named: bool = False) -> Journal | None:
-    """Open the journal of a file, or None; never create one.
-
-    Args:
-        path: the file.
-        named: the user named it, so that it must exist.
-
-    Raises:
-        ConfigError: there is no such file, and it was named.
-    """
-    from neuraxis.journal import open_journal
-
-    if Path(path).exists():
-        return open_journal(path)
-    if named:
-        raise ConfigError(f"--journal {path}: cannot be read: there is no such file")
-    return None

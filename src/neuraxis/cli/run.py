@@ -10,12 +10,11 @@ import click
 
 from neuraxis.cli import signals
 from neuraxis.cli.display.text import echo, echo_file, echo_json, inert, one_line
+from neuraxis.cli.earlier import resume_options, session_to_continue
 from neuraxis.cli.options import (
     Choices,
     make_session,
-    resume_options,
     session_options,
-    session_to_continue,
     settings_of,
 )
 from neuraxis.cli.plans import check_folder, keep_plan
@@ -96,11 +95,13 @@ def run(
     check_request(text)
     if "-" in attach and request in (None, "-"):
         raise ConfigError("--attach -: standard input is already the request")
-    choices = Choices(**options)
-    resumed = session_to_continue(choices, latest=resume, given=session_id)
+    earlier = session_to_continue(
+        Choices(**options), latest=resume, given=session_id, quiet=quiet or as_json
+    )
+    choices = earlier.choices
     if save_plan is not None:
         check_folder(save_plan)
-    session = open_session(choices, resumed, record, quiet or as_json)
+    session = open_session(choices, earlier.session, record, quiet or as_json)
     with session:
         for path in attach:
             if path != "-":
@@ -274,8 +275,8 @@ def say_next(session: Session) -> None:
 def resuming(session: str) -> str:
     """Return the command that continues a session."""
     return (
-        f"neuraxis sessions resume {session}, with the -m, -p and --journal of the run "
-        "if it had any"
+        f"neuraxis sessions resume {session}, with the -p, --base-url and --journal of "
+        "the run if it had any"
     )
 
 

@@ -1,4 +1,4 @@
-"""`neuraxis sessions`: list them, show one, answer what waits in it."""
+"""`neuraxis sessions`: list, show, delete, answer what waits."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from neuraxis.cli.display.text import (
     seconds,
     short,
 )
+from neuraxis.cli.earlier import existing_journal, session_in, session_to_continue
 from neuraxis.cli.options import (
     Choices,
-    existing_journal,
+    asset_folder,
     journal_path,
     pairs_of,
-    session_in,
     session_options,
-    session_to_continue,
     settings_of,
 )
 from neuraxis.cli.standard_output import stdout
+from neuraxis.errors import ConfigError
+from neuraxis.formatting import counted
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
     from neuraxis.events import Event, Unknown
-    from neuraxis.journal import Journal
+    from neuraxis.journal import Journal, SessionInfo
 
 _FOR_PROGRAMS = ("v", "key", "digest", "written", "parameters", "carried")
 """Fields of events that only --json shows."""
@@ -49,7 +50,7 @@ class _Said(TypedDict, total=False):
 
 @click.group()
 def sessions() -> None:
-    """Look at earlier sessions, approve calls, continue."""
+    """Look at earlier sessions, approve calls, continue, delete."""
 
 
 def _journal(path: str | None) -> Journal:
@@ -215,6 +216,48 @@ def deny(session: str, question: str, reason: str, journal: str | None) -> int:
     return 0
 
 
+@sessions.command(short_help="Delete a session for good.")
+@click.argument("session")
+@click.option("--journal", type=click.Path(), help="A SQLite file.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def rm(session: str, journal: str | None, yes: bool) -> int:
+    """Delete SESSION: its events, stored objects and old versions of files.
+
+    What its commands wrote to the workspace stays. There is no undo.
+    """
+    from neuraxis.cli.approve import is_somebody_there
+    from neuraxis.session.past.delete import delete_session
+
+    opened = _journal(journal)
+    try:
+        known = opened.sessions()
+        own = session_in(known, session)
+        if not yes:
+            (info,) = (info for info in known if info.session == own)
+            _confirm_deletion(info, is_somebody_there())
+        objects = asset_folder(settings_of(Choices(journal=journal)))
+        delete_session(opened, own, asset_folder=objects)
+    finally:
+        opened.close()
+    echo(f"deleted: {one_line(own)}")
+    return 0
+
+
+def _confirm_deletion(info: SessionInfo, is_somebody_there: bool) -> None:
+    """Ask whether to delete a session.
+
+    Raises:
+        ConfigError: the answer is no, or nobody can be asked.
+    """
+    named = one_line(info.session)
+    if not is_somebody_there:
+        raise ConfigError(f"session {named} was not deleted: write --yes to delete it")
+    title = f", {one_line(info.title)}" if info.title else ""
+    text = f"Delete session {named} ({counted(info.events, 'event')}{title}) for good?"
+    if not click.confirm(text, default=False, err=True):
+        raise ConfigError(f"session {named} was not deleted")
+
+
 def _answer(
     journal: str | None, session: str, question: str, **said: Unpack[_Said]
 ) -> None:
@@ -249,8 +292,12 @@ def resume(session: str, as_json: bool, quiet: bool, **options: Any) -> int:
     from neuraxis.cli.run import ask, open_session, say_next
 
     choices = Choices(**options)
-    own = session_to_continue(choices, latest=False, given=session)
-    with open_session(choices, own, None, quiet or as_json) as opened:
+    earlier = session_to_continue(
+        choices, latest=False, given=session, quiet=quiet or as_json
+    )
+    with open_session(
+        earlier.choices, earlier.session, None, quiet or as_json
+    ) as opened:
         code = ask(opened, None, as_json=as_json, quiet=quiet)[1]
         if not as_json:
             say_next(opened)

@@ -10,11 +10,10 @@ import click
 from msgspec import Struct
 
 from neuraxis.cli.display.text import echo, one_line, short
+from neuraxis.cli.earlier import existing_journal, session_in
 from neuraxis.cli.options import (
     Choices,
-    existing_journal,
     journal_path,
-    session_in,
     settings_of,
 )
 from neuraxis.errors import ConfigError
@@ -107,8 +106,8 @@ def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
 
 def _undo(journal: Journal, last: _Change, path: Path, yes: bool) -> Undone:
     from neuraxis.sandbox.files.history import FileHistory
-    from neuraxis.sandbox.files.versions import VersionStore
-    from neuraxis.session.files import budget_of, versions_root
+    from neuraxis.sandbox.files.versions import VersionStore, versions_root
+    from neuraxis.session.files import budget_of
 
     session, budget = last.session, budget_of(settings_of(Choices()))
     files = FileHistory(

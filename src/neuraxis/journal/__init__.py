@@ -75,6 +75,10 @@ class Journal(Protocol):
         """Return all sessions, the most recently used first."""
         ...
 
+    def delete(self, session: str) -> None:
+        """Delete all events of a session that is claimed, for good."""
+        ...
+
     def close(self) -> None:
         """Write buffered events and close the file."""
         ...

@@ -121,6 +121,7 @@ class Database:
                 raise
         _use_wal(db)
         db.execute("PRAGMA synchronous=FULL")
+        db.execute("PRAGMA secure_delete=ON")  # what is deleted is gone for good
 
     def _is_new(self, db: sqlite3.Connection) -> bool:
         """Whether the file is empty.

@@ -67,6 +67,10 @@ class MemoryJournal:
         ]
         return sorted(found, key=lambda info: info.ended, reverse=True)
 
+    def delete(self, session: str) -> None:
+        """Delete all events of a session."""
+        self._sessions.pop(session, None)
+
     def close(self) -> None:
         """Do nothing: there is no file."""
 

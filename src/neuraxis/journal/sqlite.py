@@ -215,6 +215,30 @@ class SqliteJournal:
             for session, first, last, count, body, end in rows
         ]
 
+    def delete(self, session: str) -> None:
+        """Delete all events of a claimed session, and overwrite their bytes.
+
+        Raises:
+            StorageError: also if others read the file for so long that its log, in
+                which the events stand, too, cannot be emptied.
+        """
+        self._writer.write()
+        with self._lock:
+            db = self._open()
+            self._next.pop(session, None)
+            self._read_to.pop(session, None)
+            try:
+                db.execute("DELETE FROM events WHERE session = ?", (session,))
+                done = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.Error as error:
+                raise write_failed(self.path, error) from error
+        if done[0]:
+            raise StorageError(
+                f"session {session} is deleted, but {self.path.name}-wal beside the "
+                "journal still holds its text, since somebody else reads the journal; "
+                "it goes when everybody has closed the journal"
+            )
+
     def close(self) -> None:
         """Write what is buffered and close the file."""
         with self._lock:

@@ -83,7 +83,10 @@ async def ask_person(
     except Exception as raised:  # noqa: BLE001 - the program's own code asks
         told = f"asking for it failed: {type(raised).__name__}: {raised}"
         allowed, by = False, f"nobody: {told}"
-        _LOG.error("approve= raised for %s, so it is denied", asked.id, exc_info=raised)
+        _LOG.error(
+            "approve= raised for %s, so it is denied; a question may be for several "
+            "calls, which are in its `calls`", asked.id, exc_info=raised,
+        )  # fmt: skip
     if allowed and now() != before:
         allowed, by = False, "nobody: the call had changed since it was asked about"
     if allowed and wider:
@@ -105,6 +108,9 @@ def _read(said: object, asked: ApprovalAsked) -> tuple[bool, str]:
     """Return whether it is a yes, and the wider approval in it.
 
     Nothing else is a yes, since a text may say no; the program's author is told.
+
+    Raises:
+        NobodyToAsk: it is no answer.
     """
     wider = said if isinstance(said, str) and said in asked.offers else ""
     allowed = said is True or bool(wider)
@@ -113,6 +119,7 @@ def _read(said: object, asked: ApprovalAsked) -> tuple[bool, str]:
             "approve= returned %.60r for %s, so it is denied; to approve, return True "
             "or one of the texts in `offers`", said, asked.id,
         )  # fmt: skip
+        raise NobodyToAsk("the program gave no answer that can be used")
     return allowed, wider
 
 

@@ -16,6 +16,7 @@ from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.words import leaves, place_of, tokens
 from neuraxis.sandbox.files.naming import is_called, words_of
 from neuraxis.sandbox.files.paths import normal
+from neuraxis.sandbox.files.walk import walk_tree
 from neuraxis.specs import Json
 
 DOCUMENTS = (
@@ -225,7 +226,7 @@ def _is_mentioned(stem: str, workspace: File) -> bool:
 
 def _code(workspace: File) -> Iterator[File]:
     """The files of code, without those of installed packages."""
-    for folder, folders, names in os.walk(workspace):
+    for folder, folders, names in walk_tree(workspace):
         if "pyvenv.cfg" in names:
             folders.clear()
             continue

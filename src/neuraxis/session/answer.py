@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.embed import is_picture, is_table
 from neuraxis.assets.json_view import to_json_value
-from neuraxis.assets.store import AssetStore
+from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.errors import ModelError, NeuraxisError, NoAnswer
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import NOTHING_USED, CallError, Result, Usage
@@ -52,6 +52,18 @@ class StoredAsset(Struct, frozen=True, kw_only=True):
     """What references name it by: `asset://a4/…`."""
     read: Callable[[], Any]
     """Return the object."""
+
+    def __repr__(self) -> str:
+        try:
+            value = self.read()
+        except (NeuraxisError, ReferenceLost):
+            return f"StoredAsset(id={self.id!r}, lost)"
+        shape: Any = getattr(value, "shape", None) or getattr(value, "size", None)
+        if not isinstance(shape, tuple):
+            shape = (len(value),) if isinstance(value, Sized) else ()
+        size = "×".join(map(str, cast("tuple[Any, ...]", shape)))
+        kind = f"{type(value).__name__} {size}".rstrip()
+        return f"StoredAsset(id={self.id!r}, {kind})"
 
     @property
     def value(self) -> Any:
@@ -128,7 +140,9 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
 
     @property
     def output(self) -> Out:
-        """Return the answer as the session's `output` type, or None without one.
+        """Return the answer as the session's `output` type.
+
+        Without such a type it is None, and the answer is `text`.
 
         Raises:
             ModelError: the model could not be asked.

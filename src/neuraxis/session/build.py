@@ -17,9 +17,9 @@ from neuraxis.models import Model, find_model, find_models
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy.later import Later
 from neuraxis.sandbox.files.history import FileHistory
-from neuraxis.sandbox.files.versions import VersionStore
+from neuraxis.sandbox.files.versions import VersionStore, versions_root
 from neuraxis.session.event_sink import EventSink
-from neuraxis.session.files import budget_of, is_on_disk, versions_root
+from neuraxis.session.files import budget_of, is_on_disk
 from neuraxis.session.inherit import Inherited
 from neuraxis.session.options import Options
 from neuraxis.settings import Settings

@@ -62,20 +62,6 @@ def begin_files(files: FileHistory, *, is_inside: bool) -> None:
         files.begin()
 
 
-def versions_root(
-    journal: str | Path | Journal | None,
-    asset_folder: str | Path | None,
-    given: str | Path | None = None,
-) -> Path | None:
-    """Where old versions are stored: beside the journal's file, else in memory."""
-    if given is not None:
-        return Path(given).absolute()
-    path = getattr(journal, "path", journal)
-    if isinstance(path, str | Path) and path != "memory":
-        return Path(path).absolute().parent / "versions"
-    return None if asset_folder is None else Path(asset_folder).absolute() / "versions"
-
-
 def is_on_disk(journal: str | Path | Journal | None) -> bool:
     """Whether what a journal holds outlives the process."""
     path = getattr(journal, "path", journal)

@@ -33,7 +33,8 @@ from neuraxis.session.config import RunConfig
 from neuraxis.session.typed.output import Output
 from neuraxis.specs import Json, PluginSpec
 
-Instructions = str | Callable[[Context], str | Awaitable[str]] | None
+_Text = str | Awaitable[str]
+Instructions = str | Callable[[Context], _Text] | Callable[[], _Text] | None
 """A text, or a function that gives one for a run."""
 TIGHT = 0.25
 """Fraction of a limit below which the model sees the remaining budget."""
@@ -99,6 +100,7 @@ class Prompts:
         self._shown = shown
         self._registry, self._dialect = registry, dialect
         self._written = instructions
+        self._takes_context = callable(instructions) and _takes_context(instructions)
         self.output = None if output is None else Output(output)
         self._text = instructions if isinstance(instructions, str) else ""
         self._constant: Prompt | None = None
@@ -118,7 +120,8 @@ class Prompts:
                 deps=run.deps,
                 settings=run.settings,
             )
-            given = self._written(context)
+            made: Any = self._written
+            given = made(context) if self._takes_context else made()
             text: Any = await given if inspect.isawaitable(given) else given
             if not isinstance(text, str):
                 raise ConfigError(
@@ -192,3 +195,25 @@ class Prompts:
                 "say what is your own with instructions=",
                 stacklevel=5,
             )
+
+
+def _takes_context(function: Callable[..., Any]) -> bool:
+    """Return whether a function for instructions takes the context, or nothing.
+
+    Raises:
+        ConfigError: it takes something else.
+    """
+    try:
+        taken = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True  # a function in C may have no readable signature
+    for given in ((None,), ()):
+        try:
+            taken.bind(*given)
+        except TypeError:
+            continue
+        return bool(given)
+    raise ConfigError(
+        "instructions: expected a function of the run's context, or of nothing, such "
+        f"as `lambda context: ...`, got one that takes {taken}"
+    )

@@ -218,7 +218,7 @@ class Session(Generic[Out]):
             **given: arguments of `Session`; `journal` is the one that holds it.
 
         Raises:
-            ConfigError: the journal holds no such session, or an argument is invalid.
+            ConfigError: `NoSuchSession`, or an argument is invalid.
             SessionBusy: the session is already open, here or in another process.
             StorageError: the journal cannot be read.
         """
@@ -261,7 +261,7 @@ class Session(Generic[Out]):
             **changed: changed arguments of the call; they are checked again.
 
         Raises:
-            ConfigError: there is no such open question, or an argument is invalid.
+            ConfigError: `NoOpenQuestion`, or an argument is invalid.
         """
         given = self.journal, self.id, question
         said = waiting.answer(*given, True, arguments=changed, how=how)

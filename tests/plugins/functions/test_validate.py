@@ -14,6 +14,7 @@ from neuraxis import agent, command
 from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.plugins.functions.command import Options, plugin_from
 from neuraxis.plugins.functions.validate import check_marking
+from neuraxis.testing import check_plugin
 
 KNOWN = tuple(Options.__slots__)
 ANY = (
@@ -201,3 +202,20 @@ def test_a_failure_field_that_is_not_there_is_refused() -> None:
     for function in (one, number):
         with pytest.raises(ManifestError, match="no boolean field 'ok'"):
             plugin_from(command(failure_field="ok")(function))
+
+
+def test_a_context_without_an_annotation_is_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The model would have to give it."""
+
+    @command(effects="read")
+    def look(ctx, number: int) -> int:  # type: ignore[no-untyped-def]
+        """Look."""
+        return number
+
+    (told,) = [
+        text for text in check_plugin(look) if "'ctx'" in text and ": Context" in text
+    ]
+    assert "has no annotation, so that the model must give it" in told
+    assert "look: the parameter 'ctx' has no annotation" in caplog.text

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
 
+from neuraxis.sandbox.files.removal import remove_tree
 from neuraxis.sandbox.process import staging
+from neuraxis.sandbox.process.bring_back import Choose
 from neuraxis.sandbox.process.job import CannotStart, Limits
 
 
@@ -202,3 +206,171 @@ def test_m7_a_script_neither_reads_nor_writes_settings_at_any_depth(
     assert not (workspace / ".gitlab-ci.yml").exists()
     assert not (workspace / "sub/.github").exists()
     assert (workspace / ".gitignore").read_text() == "theirs"
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """The folder of all copies; removed here, since pytest's own removal recurses."""
+    folder = Path(tempfile.mkdtemp(prefix="nx-places-"))
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    yield folder
+    assert remove_tree(folder) == ""
+
+
+def _joined(top: Path) -> None:
+    """Nest 1,500 folders by joining short chains, as a script can."""
+    ends: list[int] = []
+    for n in range(25):
+        chain = top / f"c{n}" / "/".join("d" * 59)
+        chain.mkdir(parents=True)
+        (chain / "leaf.txt").write_text("x", encoding="utf-8")
+        ends.append(os.open(chain, os.O_RDONLY))
+    for n in range(24, 0, -1):
+        os.rename(top / f"c{n}", f"c{n}", dst_dir_fd=ends[n - 1])
+    for end in ends:
+        os.close(end)
+
+
+def test_D1_folders_nested_without_end_are_cut_off_and_leave_nothing(
+    workspace: Path, places: Path
+) -> None:
+    """Twice; what lies higher comes back, and the rest is named."""
+    for number in ("1", "2"):
+        told: list[str] = []
+        with staging.staged(workspace, None, Limits(), not_kept=told) as copy:
+            _joined(copy / "sub" / "deep" if number == "1" else copy)
+            (copy / "a.txt").write_text(number, encoding="utf-8")
+        assert [one.endswith(": more than 100 nested folders") for one in told] == [
+            True
+        ]
+        assert (workspace / "a.txt").read_text(encoding="utf-8") == number
+        assert os.listdir(places) == []
+    assert (workspace / "sub/deep/c0" / "/".join("d" * 59) / "leaf.txt").exists()
+    # another run, choosing, begins with what the first two left
+    with staging.staged(workspace, None, Limits(), choose=lambda *_: ()) as copy:
+        assert (copy / "a.txt").read_text(encoding="utf-8") == "2"
+
+
+def test_D1_a_leftover_of_any_depth_is_cleared(
+    workspace: Path, places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a process that was killed, or of an earlier version."""
+    monkeypatch.setattr(staging, "STALE", -1)
+    (places / "neuraxis-run-old").mkdir()
+    _joined(places / "neuraxis-run-old")
+    with staging.staged(workspace, None, Limits()) as copy:
+        assert os.listdir(places) == [copy.parent.name]
+
+
+def test_D1_a_leftover_that_stays_fails_no_run(
+    workspace: Path,
+    places: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is logged, and the next ones are removed all the same."""
+    monkeypatch.setattr(staging, "STALE", -1)
+    for name in ("neuraxis-run-bad", "neuraxis-run-good"):
+        (places / name).mkdir()
+
+    def remove(place: Path) -> str:
+        return "held" if place.name == "neuraxis-run-bad" else remove_tree(place)
+
+    monkeypatch.setattr(staging, "remove_tree", remove)
+    with staging.staged(workspace, None, Limits()) as copy:
+        (copy / "new.txt").write_text("new", encoding="utf-8")
+    assert "neuraxis-run-bad: held" in caplog.text
+    assert os.listdir(places) == ["neuraxis-run-bad"]
+    assert _tree(workspace)["new.txt"] == "new"
+
+
+def _all(changed: Sequence[tuple[str, str]], copy: Path) -> frozenset[str]:
+    return frozenset(path for path, _ in changed)
+
+
+@pytest.mark.parametrize("choose", [None, _all])
+def test_R1_a_folder_and_a_file_change_kinds(
+    workspace: Path, choose: Choose | None
+) -> None:
+    """Both come back as what they are now."""
+    told: list[str] = []
+    with staging.staged(
+        workspace, None, Limits(), choose=choose, not_kept=told
+    ) as copy:
+        shutil.rmtree(copy / "sub")
+        (copy / "sub").write_text("a file", encoding="utf-8")
+        (copy / "a.txt").unlink()
+        (copy / "a.txt").mkdir()
+        (copy / "a.txt" / "n").write_text("new", encoding="utf-8")
+    assert (_tree(workspace), told) == ({"sub": "a file", "a.txt/n": "new"}, [])
+
+
+def test_R1_what_a_choice_leaves_out_keeps_its_kind(workspace: Path) -> None:
+    """Nothing is deleted for it, and what was chosen is there."""
+    seen: list[tuple[str, str]] = []
+
+    def choose(changed: Sequence[tuple[str, str]], copy: Path) -> list[str]:
+        seen.extend(changed)
+        return ["n.txt"]
+
+    before = _tree(workspace)
+    with staging.staged(workspace, None, Limits(), choose=choose) as copy:
+        shutil.rmtree(copy / "sub")
+        (copy / "sub").write_text("a file", encoding="utf-8")
+        (copy / "a.txt").unlink()
+        (copy / "a.txt").mkdir()
+        (copy / "n.txt").write_text("new", encoding="utf-8")
+    assert [(path, bool(digest)) for path, digest in seen] == [
+        ("a.txt", False),
+        ("n.txt", True),
+        ("sub", True),
+        ("sub/b.txt", False),
+        ("sub/deep/c.txt", False),
+    ]
+    assert _tree(workspace) == {**before, "n.txt": "new"}
+
+
+def test_R1_a_link_or_pipe_in_the_place_of_something_is_told(workspace: Path) -> None:
+    """What was there stays, and is no deletion that somebody is asked about."""
+    told: list[str] = []
+    before = _tree(workspace)
+    (workspace / "theirs").symlink_to("sub")
+    with staging.staged(workspace, None, Limits(), choose=_none, not_kept=told) as copy:
+        (copy / "a.txt").unlink()
+        (copy / "a.txt").symlink_to("/etc/passwd")
+        shutil.rmtree(copy / "sub")
+        os.mkfifo(copy / "sub")
+    assert sorted(told) == [
+        '"a.txt": only files and folders are kept',
+        '"sub": only files and folders are kept',
+    ]
+    assert _tree(workspace) == before
+    assert (workspace / "theirs").is_symlink()
+
+
+def _none(changed: Sequence[tuple[str, str]], copy: Path) -> frozenset[str]:
+    assert not changed
+    return frozenset()
+
+
+def test_R1_names_that_are_not_utf_8_come_back(workspace: Path) -> None:
+    """Where nothing is chosen they are names as any others."""
+    with staging.staged(workspace, None, Limits()) as copy:
+        (copy / os.fsdecode(b"n\xff")).write_text("new", encoding="utf-8")
+    assert (workspace / os.fsdecode(b"n\xff")).read_text(encoding="utf-8") == "new"
+
+
+def test_R1_what_goes_wrong_on_the_way_back_is_told(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No exception: the script's output is still to be told."""
+
+    def fail(*_: object) -> None:
+        raise OSError(5, "the disk is broken")
+
+    monkeypatch.setattr(staging, "bring_back", fail)
+    told: list[str] = []
+    with staging.staged(workspace, None, Limits(), not_kept=told):
+        pass
+    assert "the disk is broken" in told[0]
+    assert "the disk is broken" in caplog.text

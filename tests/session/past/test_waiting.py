@@ -16,6 +16,7 @@ from neuraxis import (
     ConfigError,
     Context,
     Effects,
+    NoOpenQuestion,
     Options,
     Policy,
     Rule,
@@ -145,7 +146,7 @@ def test_edited_arguments_are_checked_again(tmp_path: Path) -> None:
         clerk.approve("a1", to="eve")
         with pytest.raises(ConfigError, match="a1 of session s was approved already"):
             clerk.approve("a1")
-        with pytest.raises(ConfigError, match=r"open question \(none\), got 'a9'"):
+        with pytest.raises(ConfigError, match="no question 'a9'; no question is open"):
             clerk.deny("a9")
     with session(tmp_path, "no", earlier="s", policy=policy) as later:
         answer = later.resume_sync()
@@ -365,8 +366,10 @@ def test_another_request_withdraws_the_question(tmp_path: Path) -> None:
     with session(tmp_path, "I see", earlier="s") as later:
         later.run_sync("leave it")
         assert "pay was not run" in later.history[-3].content
-        with pytest.raises(ConfigError, match="expected an open question"):
+        with pytest.raises(NoOpenQuestion, match="a1 of session s is closed: its run"):
             later.approve("a1")
+        with pytest.raises(NoOpenQuestion, match="s has no question 'a7'; no question"):
+            later.approve("a7")
         with pytest.raises(ConfigError, match="no request"):
             later.resume_sync()
     assert paid(tmp_path) == []
@@ -568,3 +571,19 @@ def test_deps_are_asked_for_before_a_yes_is_used_up(tmp_path: Path) -> None:
             second.resume_sync()
         assert second.resume_sync(deps=Shop()).outcome == "answered"
     assert paid(tmp_path) == ["ours ann"]
+
+
+def test_a_second_answer_is_told_how_the_first_was(tmp_path: Path) -> None:
+    """Also after the run went on, in an error that a web service can tell."""
+    with session(tmp_path, plan(a_pay(), a_pay("bob"))) as first:
+        first.run_sync("pay")
+        first.approve("a1")
+        with pytest.raises(NoOpenQuestion, match="a1 of session s was approved alr"):
+            first.approve("a1")
+        with pytest.raises(NoOpenQuestion, match="'a9'; still open: a2"):
+            first.deny("a9")
+        first.deny("a2")
+    with session(tmp_path, "done", earlier="s") as later:
+        later.resume_sync()
+        with pytest.raises(NoOpenQuestion, match="was denied already; no question is"):
+            later.approve("a2")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neuraxis import call_errors
 from neuraxis.builtin.python_file import traceback_hints
 from neuraxis.builtin.workspace import changes, number
 from neuraxis.plugins.context import Context
@@ -42,7 +43,7 @@ def in_sandbox(script: str, context: Context, args: Sequence[str] = ()) -> Outco
         CommandError: a setting is no number.
     """
     settings, usual = context.settings, Limits()
-    return run_python(
+    outcome = run_python(
         script,
         workspace=context.workspace,
         limits=Limits(
@@ -57,6 +58,9 @@ def in_sandbox(script: str, context: Context, args: Sequence[str] = ()) -> Outco
         sandbox_uid=number(context, "sandbox.uid", DEFAULT_UID),
         choose=changes(context).bring_back if context.files is not None else None,
     )
+    if outcome.not_kept:
+        context.warn(call_errors.script_changes_not_kept(outcome.not_kept))
+    return outcome
 
 
 def _error(outcome: Outcome, script: str, context: Context) -> str:

@@ -28,6 +28,7 @@ from neuraxis.plugins.functions.instances import close_of, make_instance
 from neuraxis.plugins.functions.places import Spot, place_of, spot_of, where_of
 from neuraxis.plugins.functions.validate import (
     attach,
+    bare_context,
     check_functions,
     check_marking,
     no_method,
@@ -324,6 +325,7 @@ def read_function(function: Callable[..., Any]) -> Built:
     if not caller.open and not names.issuperset(doc.names):
         told = wrongly_documented(function, doc.names, tuple(caller.hints))
         problems = _warnings(function, told)
+    problems += _warnings(function, bare_context(function, caller.hints))
     annotated = getattr(function, "__annotations__", None)
     if annotated is not None and not annotated.keys() >= caller.hints.keys():
         more = untyped(caller.hints.keys() - annotated.keys())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import sys
 from collections.abc import (
     Callable,
@@ -21,6 +22,8 @@ from neuraxis.formatting import class_name, did_you_mean, nearest, quote
 from neuraxis.plugins.extensions import KINDS
 from neuraxis.plugins.functions.places import code_of
 from neuraxis.schema.annotations import FILE_USES, FLAGS
+
+_LOG = logging.getLogger("neuraxis.plugins")
 
 
 def check_marking(
@@ -265,3 +268,20 @@ def _wrong(name: str, value: Any) -> str:
     if name in FLAGS and isinstance(value, str):
         return "a list of names of parameters"
     return ""
+
+
+def bare_context(
+    function: Callable[..., Any], hints: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return a warning of a first parameter `context` without an annotation."""
+    name = next(iter(hints), "")
+    if name not in ("ctx", "context") or name in getattr(
+        function, "__annotations__", {name: Any}
+    ):
+        return ()
+    told = (
+        f"the parameter {name!r} has no annotation, so that the model must give it; "
+        f"write `{name}: Context`, from neuraxis import Context"
+    )
+    _LOG.warning("%s: %s", function.__name__, told)
+    return (told,)

@@ -33,6 +33,7 @@ from neuraxis.policy.provenance.labels import (
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import RESPONSE
 from neuraxis.sandbox.files.paths import normal
+from neuraxis.sandbox.files.walk import walk_tree
 from neuraxis.schema.annotations import is_covered
 from neuraxis.specs import CommandSpec
 
@@ -176,7 +177,7 @@ class Origins(Struct):
         full = workspace / name
         if full.is_dir():
             label = OWN.union(*self.files.values())
-            there = (File(at, one) for at, _, names in os.walk(full) for one in names)
+            there = (File(at, one) for at, _, names in walk_tree(full) for one in names)
             inside = (os.path.relpath(one, workspace) for one in there)
             known = all(normal(one) in self.files for one in inside)
             return label if known else label | FILES

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from neuraxis import call_errors
+from neuraxis.formatting import quote
 from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.sandbox.files.lost import lost_lines, text_of
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
+from neuraxis.sandbox.files.walk import walk_tree
 
 _SHOWN = 10
 """Maximum files of a script whose lost lines are shown."""
@@ -145,20 +147,14 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             copy: the folder in which the script changed them.
 
         Returns:
-            Their paths; for the others a person did not agree, and the model is told.
+            Their paths; of the others the model is told.
         """
-        root, asked = self.history.workspace, dict[str, str]()
-        for path, digest in changed:
-            found = operations.look(root, path)
-            is_file = found is not None and stat.S_ISREG(found.st_mode)
-            # a link of the user's has no version that could be stored
-            if (
-                (found is not None and not is_file)
-                or self.history.risk(path, "write" if digest else "remove")
-                or (self.holds and (found is not None or self.holds(path)))
-            ):
-                done = "made" if found is None else "changed" if digest else "deleted"
-                asked[path] = done
+        not_kept: list[str] = []
+        # what is deleted makes room for what was made of another kind
+        changed = sorted(
+            self._with_room(changed, not_kept), key=lambda one: one[1] != ""
+        )
+        asked = self._asked(changed)
         held = {
             done: [path for path, what in asked.items() if what == done]
             for done in dict.fromkeys(asked.values())
@@ -166,25 +162,77 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         no = "" if not asked or self.free else self.ask(held, self._lost(held, copy))
         back: set[str] = set()
         for path, digest in changed:
-            found = operations.look(root, path)
-            if path in asked and not (
-                not no and (found is None or stat.S_ISREG(found.st_mode))
-            ):
+            if no and path in asked:
                 continue
             try:
+                self._check_room(path, back)
                 stored = self.history.change(
-                    self.call_id, path, "script", digest, whole=True
+                    self.call_id, path, "script", digest, whole=True, gone=back
                 )
             except FileRefused as error:
-                self.warn(str(error))
+                not_kept.append(str(error).rstrip("."))
                 continue
             back.add(path)
             self.note(path, digest != "")
             self.tell(path, stored=stored and path in asked)
-        if lost := [path for path in asked if path not in back]:
-            why = no or "only regular files are kept"
-            self.warn(call_errors.script_changes_refused(lost, why, self.target))
+        if no:
+            self.warn(call_errors.script_changes_refused([*asked], no, self.target))
+        if not_kept:
+            self.warn(call_errors.script_changes_not_kept(not_kept))
         return frozenset(back)
+
+    def _asked(self, changed: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """Return the changes that a person is asked about."""
+        asked: dict[str, str] = {}
+        for path, digest in changed:
+            found = operations.look(self.history.workspace, path)
+            if found is not None and stat.S_ISDIR(found.st_mode):
+                found = None  # the file is new; what the folder holds is asked about
+            elif found is not None and not stat.S_ISREG(found.st_mode):
+                continue  # a link has no version that could be stored: it stays
+            use = "write" if digest else "remove"
+            if (found is not None and self.history.risk(path, use)) or (
+                self.holds and (found is not None or self.holds(path))
+            ):
+                done = "made" if found is None else "changed" if digest else "deleted"
+                asked[path] = done
+        return asked
+
+    def _with_room(
+        self, changed: Sequence[tuple[str, str]], not_kept: list[str]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the changes, but not of folders that must stay."""
+        root = self.history.workspace
+        deleted = {path for path, digest in changed if not digest}
+        full: list[str] = []
+        for path, digest in changed:
+            found = operations.look(root, path) if digest else None
+            if found is None or not stat.S_ISDIR(found.st_mode):
+                continue
+            if stays := next(_others(root, path, deleted), ""):
+                not_kept.append(f"{quote(path)}: the folder there holds {quote(stays)}")
+                full.append(path)
+        below = tuple(f"{path}/" for path in full)
+        for path, digest in changed:
+            if path not in full and not path.startswith(below):
+                yield path, digest
+
+    def _check_room(self, path: str, back: Collection[str]) -> None:
+        """Check that nothing stays where a file is to come.
+
+        Raises:
+            FileRefused: it does.
+        """
+        root = self.history.workspace
+        parts = parts_of(path)
+        for way in ("/".join(parts[:n]) for n in range(1, len(parts))):
+            found = operations.look(root, way)
+            if found and not stat.S_ISDIR(found.st_mode) and way not in back:
+                raise FileRefused(f"{quote(path)}: {quote(way)} stays, which is a file")
+        found = operations.look(root, path)
+        if found and stat.S_ISDIR(found.st_mode):
+            for stays in _others(root, path, back):
+                raise FileRefused(f"{quote(path)}: {quote(stays)} stays in the folder")
 
     def _lost(self, held: Mapping[str, Sequence[str]], copy: Path) -> list[str]:
         """Return the lines that files lose by what a script did."""
@@ -200,3 +248,12 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         if stored:
             durable = self.history.store.is_durable
             self.warn(call_errors.version_stored(path, durable=durable))
+
+
+def _others(root: Path, path: str, known: Collection[str]) -> Iterator[str]:
+    """Yield the files in a folder but the known ones."""
+    for at, _, names in walk_tree(root / path):
+        for name in names:
+            inside = (Path(at) / name).relative_to(root).as_posix()
+            if inside not in known:
+                yield inside

@@ -3,7 +3,7 @@
 One rule: a file that the runtime did not write, or that somebody changed since, is
 replaced as a whole, moved or deleted only with an approval. Appending to it and
 changing a passage are free where the user's request names it. The policy asks `risk`
-before a call runs; `CallFiles` asks again when the file is about to change.
+before a call runs; `call_files` asks again when the file is about to change.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +23,7 @@ from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.naming import is_called, is_named
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import VersionStore, pieces_of
+from neuraxis.sandbox.files.walk import walk_tree
 
 Use = Literal["write", "change", "move", "remove"]
 """What is done to a file: replaced as a whole, changed in part, moved or deleted."""
@@ -119,7 +120,7 @@ class FileHistory:
             return not stat.S_ISREG(mode) or self.is_own(path)
         return all(
             self.is_own(os.path.relpath(os.path.join(at, name), self.workspace))
-            for at, _, names in os.walk(self.workspace / path)
+            for at, _, names in walk_tree(self.workspace / path)
             for name in names
         )
 
@@ -159,6 +160,7 @@ class FileHistory:
         after: str,
         *,
         whole: bool,
+        gone: Container[str] | None = None,
     ) -> bool:
         """Store the old version and report the change, before it is made.
 
@@ -168,6 +170,8 @@ class FileHistory:
             kind: what is done, for the journal.
             after: the digest of the new content; empty: the file will be gone.
             whole: all of the new content is the runtime's.
+            gone: what the same call deletes first, so that a file can come where a
+                folder was, and a folder where a file was.
 
         Returns:
             Whether an old version was stored that the new one is not.
@@ -178,7 +182,8 @@ class FileHistory:
         with self._lock:
             was_own, before, mode, stored = self.is_own(path), "", 0, False
             found = operations.look(self.workspace, path)
-            if found is not None:
+            makes_room = gone is not None and found and stat.S_ISDIR(found.st_mode)
+            if found is not None and not makes_room:
                 if not stat.S_ISREG(found.st_mode):
                     raise FileRefused(
                         f"{path!r} is no regular file; it is not changed."
@@ -190,7 +195,9 @@ class FileHistory:
                         before = self.store.put(pieces_of(fd), found.st_size, path)
                     stored = before != after
             own = bool(after) and whole
-            for folder in operations.missing_folders(self.workspace, path):
+            for folder in operations.missing_folders(
+                self.workspace, path, gone=gone or ()
+            ):
                 self._report(call_id, folder, "folder", after="folder")
             self._report(
                 call_id, path, kind, before=before, after=after,
@@ -282,22 +289,30 @@ class FileHistory:
     def _undo_run(self, run: int, agree: Callable[[str], bool]) -> dict[str, list[str]]:
         """Restore the files of one run; return what became of them."""
         changes = [each for each in self._changes if each.run == run]
-        first: dict[str, FileChanged] = {}
-        for each in changes:
-            first.setdefault(each.path, each)
-        last = {each.path: each for each in changes}
+        files = [each for each in changes if each.kind != "folder"]
+        first = {each.path: each for each in reversed(files)}
+        last = {each.path: each for each in files}
+        folders = {each.path for each in changes if each.kind == "folder"}
         done: dict[str, list[str]] = {}
-        for path, then in first.items():
-            if then.kind != "folder":
-                try:
-                    became = self._restore(then, last[path].after, agree)
-                except FileRefused:
-                    became = "refused"
-                if became:
-                    done.setdefault(became, []).append(path)
-        for path in sorted(first, key=len, reverse=True):
-            if first[path].kind == "folder" and self._remove_folder(path):
+
+        def restore(then: FileChanged) -> None:
+            try:
+                became = self._restore(then, last[then.path].after, agree)
+            except FileRefused:
+                became = "refused"
+            if became:
+                done.setdefault(became, []).append(then.path)
+
+        # what was made goes first, since it may stand where something else was
+        for path in last:
+            if not first[path].before:
+                restore(first[path])
+        for path in sorted(folders, key=len, reverse=True):
+            if self._remove_folder(path):
                 done.setdefault("removed", []).append(path)
+        for path in last:
+            if first[path].before:
+                restore(first[path])
         # one that still waits for an answer can be asked about again
         if "changed_since" not in done:
             self._undone.add(run)
@@ -333,6 +348,9 @@ class FileHistory:
         return "restored"
 
     def _remove_folder(self, path: str) -> bool:
+        found = operations.look(self.workspace, path)
+        if found is None or not stat.S_ISDIR(found.st_mode):
+            return False
         try:
             operations.remove(self.workspace, path)
         except FileRefused:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from neuraxis.sandbox.files.walk import walk_tree
+
 _EDGES = frozenset("'\"`«»“”„‘’()[]{}<>,;:!?")
 """Characters that a path in a request stands between."""
 _TEXTS = (".md", ".txt", ".rst", ".csv", ".tsv")
@@ -59,7 +61,7 @@ def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
 
 def _texts(workspace: Path) -> Iterator[str]:
     """Yield the names of the workspace's texts, those of hidden folders aside."""
-    for _, folders, names in os.walk(workspace):
+    for _, folders, names in walk_tree(workspace):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (name for name in names if name.lower().endswith(_TEXTS))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -103,11 +103,16 @@ def is_text(workspace: Path, path: str) -> bool:
         return False
 
 
-def missing_folders(workspace: Path, path: str, *, itself: bool = False) -> list[str]:
-    """Return a path's missing folders, the outermost first."""
+def missing_folders(
+    workspace: Path, path: str, *, itself: bool = False, gone: Container[str] = ()
+) -> list[str]:
+    """Return a path's missing folders, the outermost first.
+
+    `gone`: files that will not be there by then.
+    """
     parts = parts_of(path)
     ways = ["/".join(parts[:n]) for n in range(1, len(parts) + itself)]
-    return [way for way in ways if look(workspace, way) is None]
+    return [way for way in ways if way in gone or look(workspace, way) is None]
 
 
 def make_folder(workspace: Path, path: str) -> None:

@@ -173,6 +173,20 @@ class VersionStore:
         folder.mkdir(mode=0o700, exist_ok=True)  # a mode is for the last one only
 
 
+def versions_root(
+    journal: object,
+    asset_folder: str | Path | None,
+    given: str | Path | None = None,
+) -> Path | None:
+    """Where old versions are stored: beside the journal's file, else in memory."""
+    if given is not None:
+        return Path(given).absolute()
+    path = getattr(journal, "path", journal)
+    if isinstance(path, str | Path) and path != "memory":
+        return Path(path).absolute().parent / "versions"
+    return None if asset_folder is None else Path(asset_folder).absolute() / "versions"
+
+
 def pieces_of(fd: int) -> Iterator[bytes]:
     """The content of an open file, piece by piece."""
     while piece := os.read(fd, 1024 * 1024):

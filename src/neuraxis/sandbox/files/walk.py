@@ -215,6 +215,28 @@ def walk(
                 _close(inner)
 
 
+def walk_tree(top: str | Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder, its folders and its other names, as `os.walk` does.
+
+    Unlike it (before Python 3.12), this does not recurse: a tree may be nested deeper
+    than Python's limit. No link is followed; names may be taken out of the folders.
+    """
+    waiting = [os.fspath(top)]
+    while waiting:
+        at = waiting.pop()
+        folders: list[str] = []
+        names: list[str] = []
+        try:
+            with os.scandir(at) as entries:
+                for entry in entries:
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    (folders if is_folder else names).append(entry.name)
+        except OSError:
+            continue  # unreadable, or its path is longer than the system takes
+        yield at, folders, names
+        waiting += [os.path.join(at, name) for name in reversed(folders)]
+
+
 def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
     """Return the sizes of regular files below a folder, for the quota.
 

@@ -55,6 +55,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     sandbox: str
     """Sandbox used: `bubblewrap`, `landlock`, …, `limits only`, or `none: refused`."""
     seconds: float
+    not_kept: tuple[str, ...] = ()
+    """What it changed and could not be brought back from its copy, and why."""
 
 
 class Probe(Struct, frozen=True, kw_only=True):

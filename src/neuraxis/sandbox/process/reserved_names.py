@@ -8,13 +8,13 @@ a copy; those that are not are removed here if the script made them.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from neuraxis.sandbox.files.removal import remove_tree
 from neuraxis.sandbox.process.job import GUARDED, Outcome
 
 
@@ -37,7 +37,7 @@ def removed(workspace: Path, names: Sequence[str]) -> tuple[str, ...]:
             found.append(name)
             with suppress(OSError):
                 if place.is_dir() and not place.is_symlink():
-                    shutil.rmtree(place)
+                    remove_tree(place)
                 else:
                     place.unlink()
     return tuple(found)

@@ -11,8 +11,8 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from neuraxis.sandbox.process import (
     supervise,
     usage,
 )
+from neuraxis.sandbox.process.bring_back import Choose
 from neuraxis.sandbox.process.job import (
     HERE,
     MIB,
@@ -61,7 +62,7 @@ def run_python(
     on_output: Callable[[str], None] | None = None,
     allow_none: bool = False,
     sandbox_uid: int = DEFAULT_UID,
-    choose: staging.Choose | None = None,
+    choose: Choose | None = None,
 ) -> Outcome:
     """Run `script` and wait for its end.
 
@@ -88,17 +89,17 @@ def run_python(
         root = Path(os.path.realpath(workspace))
         check_script(root, script)
         check_arguments(args)
-        with ExitStack() as stack:
-            job = Job(
-                argv=(*_python(), HERE + "/" + str(PurePosixPath(script)), *args),
-                roots=select.roots(kind),
-                workspace=root,
-                limits=limits,
-                network=network,
-            )
-            if kind != "none" or choose is not None:
-                job = _own_copy(stack, job, kind, sandbox_uid, choose)
-            return _supervised(job, kind, start, cancelled, on_output)
+        job = Job(
+            argv=(*_python(), HERE + "/" + str(PurePosixPath(script)), *args),
+            roots=select.roots(kind),
+            workspace=root,
+            limits=limits,
+            network=network,
+        )
+        not_kept: list[str] = []
+        with _own_copy(job, kind, sandbox_uid, choose, not_kept) as job:
+            outcome = _supervised(job, kind, start, cancelled, on_output)
+        return replace(outcome, not_kept=tuple(not_kept))
     except CannotStart as error:
         return Outcome(
             ok=False,
@@ -184,10 +185,14 @@ def _writable(text: str) -> bool:
         return False
 
 
+@contextmanager
 def _own_copy(
-    stack: ExitStack, job: Job, kind: str, uid: int, choose: staging.Choose | None
-) -> Job:
-    """Return the job on a copy of its workspace."""
+    job: Job, kind: str, uid: int, choose: Choose | None, not_kept: list[str]
+) -> Generator[Job]:
+    """Provide the job, on a copy of its workspace if needed."""
+    if kind == "none" and choose is None:
+        yield job
+        return
     inside = [
         str(folder.relative_to(job.workspace))
         for folder in job.roots
@@ -200,17 +205,21 @@ def _own_copy(
                 f"{', '.join(kept)} in the workspace cannot be kept from a script on "
                 "this system; use another folder as the workspace"
             )
-        return replace(job, uid=uid)
+        yield replace(job, uid=uid)
+        return
     # Bubblewrap makes these read only in place, but a folder above one of them could
     # still be renamed and made anew; the other kinds cannot make an exception at all.
     nested = any("/" in path for path in inside)
     root = os.geteuid() == 0
     reserved = kept and kind not in ("bubblewrap", "none")
     if not root and not nested and not reserved and choose is None:
-        return job
+        yield job
+        return
     other = uid if root and kind != "none" else None
-    copy = staging.staged(job.workspace, other, job.limits, inside, choose)
-    return replace(job, workspace=stack.enter_context(copy), uid=other)
+    with staging.staged(
+        job.workspace, other, job.limits, inside, choose, not_kept
+    ) as workspace:
+        yield replace(job, workspace=workspace, uid=other)
 
 
 def _python() -> tuple[str, ...]:

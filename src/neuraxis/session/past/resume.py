@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines.threads import THREADS
-from neuraxis.errors import ConfigError, StorageError
+from neuraxis.errors import ConfigError, NoSuchSession, StorageError
 from neuraxis.events import (
     AssetStored,
     CallFinished,
@@ -313,7 +313,7 @@ def wrong_id(session: str, journal: Journal, *, exists: bool) -> ConfigError:
         )
     path = getattr(journal, "path", None)  # of one in memory there is none
     file, named = (f" {path.absolute()}", f" --journal {path}") if path else ("", "")
-    return ConfigError(
+    return NoSuchSession(
         f"session {session!r} is not in the journal{file}; `neuraxis sessions ls"
         f"{named}` lists those that are, and Session(id=…) begins one"
     )

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore
-from neuraxis.errors import ConfigError
+from neuraxis.errors import ConfigError, NoOpenQuestion
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -220,7 +220,7 @@ def open_questions(journal: str | Path | Journal) -> tuple[Question, ...]:
         ConfigError: there is no such file.
         StorageError: the journal cannot be read.
     """
-    with _opened(journal, "open_questions") as opened:
+    with opened_journal(journal, "open_questions") as opened:
         may_wait = ("", *_MAY_WAIT)  # some journals tell no state
         infos = [info for info in opened.sessions() if info.state in may_wait]
         return tuple([item for info in infos for item in pending(opened, info.session)])
@@ -239,7 +239,7 @@ def list_sessions(journal: str | Path | Journal) -> tuple[SessionInfo, ...]:
         ConfigError: there is no such file.
         StorageError: the journal cannot be read.
     """
-    with _opened(journal, "list_sessions") as opened:
+    with opened_journal(journal, "list_sessions") as opened:
         return tuple([_refined(info, opened) for info in opened.sessions()])
 
 
@@ -253,7 +253,12 @@ def _refined(info: SessionInfo, journal: Journal) -> SessionInfo:
 
 
 @contextmanager
-def _opened(journal: str | Path | Journal, what: str) -> Generator[Journal]:
+def opened_journal(journal: str | Path | Journal, what: str) -> Generator[Journal]:
+    """Open a journal that exists, and close one of a path.
+
+    Raises:
+        ConfigError: there is no such file.
+    """
     is_path = isinstance(journal, str | Path)
     if is_path and not Path(journal).exists():
         raise ConfigError(f"{what}: {journal}: there is no such journal")
@@ -301,28 +306,25 @@ def answer(
     """Record a person's answer; it is on disk on return.
 
     Raises:
-        ConfigError: there is no such open question, or the arguments do not fit.
+        NoOpenQuestion: there is no such question, it was answered or it expired.
+        ConfigError: the arguments do not fit.
         StorageError: the journal cannot be written.
     """
     check_word("how", how, ("once", "always"))
     if not isinstance(cast("Any", reason), str):
         refuse("reason", "a text", reason)
-    standing = standing_of(entry.event for entry in journal.read(session))
+    events = [entry.event for entry in journal.read(session)]
+    standing = standing_of(events)
     asked = None if standing is None else standing.asked.get(question)
     if standing is None or asked is None:
-        opened = () if standing is None else standing.asked.keys() - standing.answered
-        listed = ", ".join(sorted(opened)) or "none"
-        raise ConfigError(
-            f"session {session}: expected an open question ({listed}), got {question!r}"
-        )
+        raise _not_open(session, question, events, pending(journal, session))
     if (said := standing.answered.get(question)) is not None:
-        how = "approved" if said.allowed else "denied"
-        raise ConfigError(
-            f"question {question} of session {session} was {how} already; resume the "
-            "session to continue"
+        raise NoOpenQuestion(
+            f"question {question} of session {session} was {_verdict(said)} already; "
+            "resume the session to continue"
         )
     if time.time() > asked.expires:
-        raise ConfigError(
+        raise NoOpenQuestion(
             f"question {question} of session {session} expired; resume the session to "
             "continue without that call"
         )
@@ -340,6 +342,33 @@ def answer(
     )
     journal.append(session, answered, durable=True)
     return answered
+
+
+def _not_open(
+    session: str,
+    question: str,
+    events: Sequence[Event | Unknown],
+    still: Sequence[Question],
+) -> NoOpenQuestion:
+    """Return the error of answering a question that is not open."""
+    asked = said = None
+    for event in events:
+        if isinstance(event, ApprovalAsked) and event.id == question:
+            asked, said = event, None
+        elif isinstance(event, ApprovalAnswered) and event.id == question:
+            said = event
+    if said is not None:
+        told = f"question {question} of session {session} was {_verdict(said)} already"
+    elif asked is not None:
+        told = f"question {question} of session {session} is closed: its run has ended"
+    else:
+        told = f"session {session} has no question {question!r}"
+    opened = f"still open: {', '.join(each.id for each in still)}"
+    return NoOpenQuestion(f"{told}; {opened if still else 'no question is open there'}")
+
+
+def _verdict(said: ApprovalAnswered) -> str:
+    return "approved" if said.allowed else "denied"
 
 
 def _checked(asked: ApprovalAsked, given: Mapping[str, Any], session: str) -> Json:

@@ -74,7 +74,7 @@ class Output:
     def read(self, text: str) -> tuple[Any, str] | CallError:
         """Return an answer's object and its JSON, or its error."""
         found = _json_of(text)
-        if found is None:
+        if found is None and text.strip() != "null":
             if not self._is_wrapped or not self._checked.valid({_VALUE: text}):
                 return call_errors.wrong_output(f"found no JSON in {quote(text)}")
             found = text  # one of its types is a text

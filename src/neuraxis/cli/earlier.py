@@ -1,0 +1,169 @@
+"""Find an earlier session, and continue it with its model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from neuraxis.cli.display.text import echo, one_line
+from neuraxis.cli.options import Choices, journal_path, settings_of
+from neuraxis.errors import ConfigError, ModelUnavailable
+from neuraxis.formatting import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from neuraxis.events import Event, Unknown
+    from neuraxis.journal import Journal, SessionInfo
+    from neuraxis.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_TURNS = 2
+"""Requests that a continued chat shows again."""
+
+
+def resume_options(command: F) -> F:
+    """Add the options of `run` and `chat` that name an earlier session."""
+    latest = click.option(
+        "-c", "--continue", "resume", is_flag=True, help="Continue the last session."
+    )
+    given = click.option(
+        "-s",
+        "--session",
+        "session_id",
+        help="Continue this session: its id, or the beginning of it.",
+    )
+    return latest(given(command))
+
+
+class Earlier(Struct, frozen=True, kw_only=True):
+    """Session to continue, and the choices with its model."""
+
+    session: str | None
+    """Its id; None: a new session."""
+    choices: Choices
+    turns: Sequence[tuple[str, str]] = ()
+    """Its last requests with their answers."""
+
+
+def session_to_continue(
+    choices: Choices, *, latest: bool, given: str | None, quiet: bool = False
+) -> Earlier:
+    """Return the session to continue, with its model.
+
+    Args:
+        choices: they name the journal; their model takes precedence.
+        latest: continue the most recently used session.
+        given: the id or its beginning; takes precedence.
+        quiet: do not say which session and model it is.
+
+    Raises:
+        ConfigError: the journal has no such session, or nothing is called like its
+            model.
+    """
+    if given is None and not latest:
+        return Earlier(session=None, choices=choices)
+    settings = settings_of(choices)
+    journal = journal_path(settings)
+    opened = existing_journal(journal)
+    if opened is None:
+        known, own, events = (), None, ()
+    else:
+        with closing(opened):
+            known = opened.sessions()
+            own = known[0].session if known else None
+            own = own if given is None else session_in(known, given)
+            events = [item.event for item in opened.read(own)] if own else ()
+    if own is None:
+        if given is not None:
+            session_in(known, given)
+        raise ConfigError(f"the journal {journal} holds no session to continue")
+    model = choices.model or _model_of(own, events, settings)
+    if not quiet:
+        shown = model or settings.get("model") or "local:"
+        echo(f"going on with session {one_line(own)} and {one_line(shown)}", err=True)
+    turns = tuple(_turns(events))[-_TURNS:]
+    return Earlier(session=own, choices=replace(choices, model=model), turns=turns)
+
+
+def _model_of(
+    session: str, events: Iterable[Event | Unknown], settings: Settings
+) -> str | None:
+    """Return the model that was asked last; None: none was asked.
+
+    Raises:
+        ConfigError: it has no name by which it could be found.
+    """
+    from neuraxis.events import ModelStarted
+    from neuraxis.models import find_model
+
+    name = None
+    for event in events:
+        if isinstance(event, ModelStarted):
+            name = event.model
+    if name is not None:
+        try:
+            find_model(name, settings)
+        except ModelUnavailable:
+            pass  # opening the session says what it lacks
+        except ConfigError as error:
+            raise ConfigError(
+                f"session {session} was run with the model {name!r}, which is not "
+                f"found here; name one with -m ({error})"
+            ) from None
+    return name
+
+
+def _turns(events: Iterable[Event | Unknown]) -> Iterator[tuple[str, str]]:
+    """Yield each request with its answer."""
+    from neuraxis.events import MessageSent, SessionFinished
+
+    request = ""
+    for event in events:
+        if isinstance(event, MessageSent) and event.sender == "user":
+            request = event.content
+        elif isinstance(event, SessionFinished):
+            yield request, event.text or event.error
+
+
+def session_in(known: Sequence[SessionInfo], given: str) -> str:
+    """Return the id of the session with this id or prefix.
+
+    Raises:
+        ConfigError: there is none, or several begin so.
+    """
+    ids = [info.session for info in known]
+    fitting = [own for own in ids if own == given]
+    fitting = fitting or [own for own in ids if own.startswith(given)]
+    if len(fitting) != 1:
+        what = "no session begins" if not fitting else "several sessions begin"
+        close = did_you_mean([one_line(own) for own in nearest(given, ids)])
+        raise ConfigError(
+            f"{what} with {given!r}; `neuraxis sessions ls` lists them."
+            f"{'' if fitting else close}".removesuffix(".")
+        )
+    return fitting[0]
+
+
+def existing_journal(path: str, *, named: bool = False) -> Journal | None:
+    """Open the journal of a file, or None; never create one.
+
+    Args:
+        path: the file.
+        named: the user named it, so that it must exist.
+
+    Raises:
+        ConfigError: there is no such file, and it was named.
+    """
+    from neuraxis.journal import open_journal
+
+    if Path(path).exists():
+        return open_journal(path)
+    if named:
+        raise ConfigError(f"--journal {path}: cannot be read: there is no such file")
+    return None
