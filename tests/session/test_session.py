@@ -32,9 +32,11 @@ from neuraxis.events import (
     PlanChecked,
     SessionFinished,
 )
+from neuraxis.execution.budget import Usage
 from neuraxis.journal import open_journal
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
+from neuraxis.session.prompt import remaining_budget
 
 RAN: list[str] = []
 
@@ -605,6 +607,15 @@ def test_the_model_is_told_when_little_is_left() -> None:
     answer, _ = _run(session)
     assert answer.text == "ok", answer.error
     assert not any("Left in this run" in item.content for item in session.history)
+
+
+def test_a_run_without_a_time_limit_is_told_of_the_others() -> None:
+    """No seconds are left of infinity, and they never run short."""
+    budget = Budget(seconds=float("inf"), model_calls=9)
+    plenty = remaining_budget(budget, Usage(steps=1, model_calls=1), 5.0)
+    tight = remaining_budget(budget, Usage(steps=1, model_calls=9), 5.0)
+    assert plenty == ""
+    assert "1 reply with this one. Answer" in tight
 
 
 def test_a_model_that_fails_at_plans_is_asked_for_single_calls() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from neuraxis.call_errors.checking import problem_text
@@ -365,12 +366,11 @@ def _items(indexes: Sequence[int]) -> str:
 
 def budget_left(calls: int, replies: int, seconds: float) -> str:
     """Return the remaining budget, reported when little remains."""
-    return (
-        f"(Left in this run: {counted(calls, 'call')}, "
-        f"{counted(replies, 'reply')} with this one, "
-        f"{counted(round(seconds), 'second')}. "
-        "Answer the user before they are used up.)"
-    )
+    left = [counted(calls, "call"), f"{counted(replies, 'reply')} with this one"]
+    if math.isfinite(seconds):
+        left.append(counted(round(seconds), "second"))
+    told = ", ".join(left)
+    return f"(Left in this run: {told}. Answer the user before they are used up.)"
 
 
 def one_at_a_time() -> CallError:

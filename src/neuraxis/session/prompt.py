@@ -54,7 +54,7 @@ def remaining_budget(budget: Budget, usage: Usage, seconds: float) -> str:
     tight = (
         calls <= TIGHT * budget.steps
         or replies <= max(TIGHT * budget.model_calls, 2)
-        or time <= TIGHT * budget.seconds
+        or time < TIGHT * budget.seconds  # never of no limit
     )
     return call_errors.budget_left(calls, replies, time) if tight else ""
 
