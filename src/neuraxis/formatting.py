@@ -130,6 +130,15 @@ def type_name(value: Any) -> str:
             return class_name(value.__class__)
 
 
+_IN_YAML = {"array": "list", "object": "mapping", "string": "text"}
+
+
+def yaml_type(value: Any) -> str:
+    """Return the name of the value's type in the words of YAML."""
+    name = type_name(value)
+    return _IN_YAML.get(name, name)
+
+
 def path_text(path: Path, root: str = "") -> str:
     """Return `boxes[1].x`; unusual keys are bracketed and quoted."""
     text = root
@@ -182,7 +191,11 @@ def describe_given(value: Any) -> str:
         return f"{value!r:.80}"
     if isinstance(value, type):
         return f"the class {value.__qualname__}"
-    name = type(value).__name__
+    return with_article(type(value).__name__)
+
+
+def with_article(name: str) -> str:
+    """Return a noun behind `a` or `an`."""
     return f"an {name}" if name[0] in "AEIOaeio" else f"a {name}"
 
 

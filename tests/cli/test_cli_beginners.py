@@ -45,6 +45,7 @@ def here(tmp_path: Path) -> Path:
         (("new", "mine"), 2, "Did you mean: neuraxis plugins new"),
         (("fetch",), 2, "Did you mean: neuraxis models fetch"),
         (("call", "-p", "right", "greet", "Ada"), 2, "such as --person Ada"),
+        (("call", "-p", "right", "greet", "person=Ada"), 2, "such as --person Ada"),
         (
             ("call", "-p", "wrong", "greet", "--person", "Ada"),
             0,

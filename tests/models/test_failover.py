@@ -88,8 +88,11 @@ def test_what_a_list_may_hold() -> None:
     assert find_models([own, model("two")]).name == "one, else two"
     with pytest.raises(ConfigError, match="at least one model"):
         Session(model=[])
-    with pytest.raises(ConfigError, match="no kind of model"):
-        find_models([own, "nothing:x"], Settings())
+    with pytest.raises(ConfigError, match="no kind of model") as told:
+        find_models([own, "opennai:x"], Settings())
+    said = str(told.value)
+    assert said.index("Did you mean openai:") < said.index("Expected one of")
+    assert said.count("gemini") == 1
 
 
 async def test_closing_closes_all() -> None:

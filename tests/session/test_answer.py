@@ -106,6 +106,11 @@ def test_a_stored_object_is_what_it_is() -> None:
     assert answer.asset("a4").value is answer.asset("a4").table is rows
     with pytest.raises(NeuraxisError, match="a4: expected a picture, it is a list"):
         _ = answer.asset("a4").image
+    inner = Answer(
+        text="", outcome="answered", assets=(StoredAsset(id="a4", read=lambda: 5),)
+    )
+    with pytest.raises(NeuraxisError, match="a4: expected a table, it is an int"):
+        _ = inner.asset("a4").table
     with pytest.raises(NeuraxisError, match=r"a5: this run did not store it.*a4"):
         answer.asset("a5")
 

@@ -32,7 +32,7 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from neuraxis.errors import StorageError
-from neuraxis.formatting import class_name
+from neuraxis.formatting import class_name, with_article
 
 MAGIC = b"NXBUNDL1"
 ALIGN = 64
@@ -198,7 +198,9 @@ def _numpy_tree(value: Any, writer: _Writer) -> list[Any]:
         return writer.add("number", alone.tobytes(), dtype=alone.dtype.str)
     # A subclass's mask or matrix rules would be lost.
     if type(value) is not numpy.ndarray:
-        raise CannotBeSaved(f"a {type(value).__qualname__} has no form in a file")
+        raise CannotBeSaved(
+            f"{with_article(type(value).__qualname__)} has no form in a file"
+        )
     plain = numpy.ascontiguousarray(value)
     raw = plain.view("u1").reshape(-1) if plain.size else b""
     if dtype.kind in "mM" and plain.size:
@@ -222,7 +224,9 @@ def _table_tree(value: Any, package: str, name: str, writer: _Writer) -> list[An
     elif package == "pyarrow" and name == "Table":
         table = value
     else:
-        raise CannotBeSaved(f"a {package}.{name} has no form in a file")
+        raise CannotBeSaved(
+            f"{with_article(f'{package}.{name}')} has no form in a file"
+        )
     sink = arrow.BufferOutputStream()
     with ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)

@@ -179,8 +179,9 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
     while rest:
         word = rest.pop(0)
         if not word.startswith("--"):
-            written = f"--{known[0]} {word}" if known else "no argument"
-            raise ConfigError(f"{word!r}: expected --NAME VALUE, such as {written}")
+            raise ConfigError(
+                f"{word!r}: expected --NAME VALUE, such as {_as_option(word, known)}"
+            )
         name, equals, value = word[2:].partition("=")
         name = _suggest_option(name, known)
         if not equals:
@@ -192,6 +193,15 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
                 value = rest.pop(0)
         pairs.append((name, value))
     return pairs
+
+
+def _as_option(word: str, known: Sequence[str]) -> str:
+    """Return how a bare word is probably meant."""
+    name, equals, value = word.partition("=")
+    name = _suggest_option(name, known)
+    if equals and name in known:
+        return f"--{name} {value}"
+    return f"--{known[0]} {word}" if known else "no argument"
 
 
 def _suggest_option(name: str, known: Sequence[str]) -> str:

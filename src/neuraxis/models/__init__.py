@@ -42,8 +42,9 @@ _BUILT_IN = {
 }
 _URL_MODEL = "neuraxis.models.openai.model:from_url"
 _FORMS = (
-    "openai:NAME, anthropic:NAME, gemini:NAME, http(s)://HOST/v1#NAME, scripted:FILE, "
-    "local:, local:FILE.gguf, local:hf:OWNER/REPO/FILE"
+    "openai:NAME, openai-responses:NAME, anthropic:NAME, gemini:NAME, vertex:NAME, "
+    "bedrock:MODEL_ID, azure:DEPLOYMENT, http(s)://HOST/v1#NAME, scripted:FILE, local:, "
+    "local:FILE.gguf, local:hf:OWNER/REPO/FILE"
 )
 
 
@@ -136,9 +137,11 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
     known = model_names()
     close = [found] if (found := meant(text)) else nearest(kind, known)
     hint = did_you_mean([item if ":" in item else f"{item}:" for item in close])
+    others = [item for item in known if item not in _BUILT_IN]
+    forms = ", ".join([_FORMS, *(f"{item}:…" for item in others)])
     raise ConfigError(
-        f"model {name!r}: expected one of {_FORMS}; there is no kind of model called "
-        f"{kind!r}.{hint} Kinds there are: {', '.join(known)}."
+        f"model {name!r}: there is no kind of model called {kind!r}.{hint} Expected "
+        f"one of {forms}."
     )
 
 

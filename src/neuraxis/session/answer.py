@@ -91,8 +91,10 @@ class StoredAsset(Struct, frozen=True, kw_only=True):
     def _of_kind(self, fits: Callable[[Any], bool], kind: str) -> Any:
         value = self.value
         if not fits(value):
-            found = type(value).__name__
-            raise NeuraxisError(f"asset {self.id}: expected a {kind}, it is a {found}")
+            from neuraxis.formatting import with_article
+
+            found = with_article(type(value).__name__)
+            raise NeuraxisError(f"asset {self.id}: expected a {kind}, it is {found}")
         return value
 
 

@@ -142,13 +142,51 @@ def test_A6_lint_of_missing_descriptions() -> None:
     assert any("no type is given" in text for text in said)
 
 
-@pytest.mark.parametrize("commands", ["", "commands:", "commands: []"])
-def test_A6_no_commands_is_an_error(commands: str) -> None:
+@pytest.mark.parametrize(
+    ("commands", "what"),
+    [("", "missing"), ("commands:", "empty"), ("commands: []", "empty")],
+)
+def test_A6_no_commands_is_an_error(commands: str, what: str) -> None:
     """A plugin that a model shall call has commands."""
     found = errors(f"name: n\ninfo: {{description: d}}\n{commands}\n")
     assert [problem.message for problem in found] == [
-        "commands: expected at least one, since as_plugin is true"
+        f"commands is {what}; write commands: [{{command_name: …, description: …}}]"
     ]
+
+
+@pytest.mark.parametrize(("info", "what"), [("", "missing"), ("info:\n", "empty")])
+def test_what_lacks_is_told_as_it_is_written(info: str, what: str) -> None:
+    """A plugin without info, and a command without a name."""
+    found = errors(f"name: n\n{info}commands: [{{command_name: c}}]\n")
+    assert [problem.message for problem in found] == [
+        f"info is {what}; write info: {{title: …, description: …}}"
+    ]
+    with pytest.raises(ManifestError) as caught:
+        parse_manifest("name: n\ninfo: {title: t}\ncommands: [{effects: read}]\n")
+    told = [problem.message for problem in caught.value.problems]
+    assert "the command has no description" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- a", "expected a mapping, got list"),
+        ("info: [a]\nname: n", "info: expected a mapping, got list"),
+        ("info: {title: {a: b}}\nname: n", "title: expected text, got mapping"),
+        ("commands: {a: b}\nname: n", "commands: expected a list, got mapping"),
+        ("commands: [{command_name: c, parameter: {type: {a: [x]}}}]\nname: n", ""),
+        (
+            "commands: [{command_name: c, parameters: text}]\nname: n",
+            "expected a list of fields, got text",
+        ),
+    ],
+)
+def test_a_wrong_type_is_named_as_in_yaml(text: str, said: str) -> None:
+    """A list and a mapping, not JSON's array and object."""
+    told = "\n".join(problem.message for problem in errors(text))
+    assert said in told
+    assert "array" not in told
+    assert "object" not in told
 
 
 # --- names ---------------------------------------------------------------------
@@ -516,7 +554,7 @@ def test_B14_as_plugin(written: str, listed: bool) -> None:
 def test_B14_what_must_exist() -> None:
     """info and commands must exist where as_plugin is true, and need not elsewhere."""
     found = errors("name: n\n")
-    assert [item.message.split(":")[0] for item in found] == ["info", "commands"]
+    assert [item.message.split(" is")[0] for item in found] == ["info", "commands"]
     spec = read("name: n\nas_plugin: false\n")
     assert (spec.listed, spec.commands) == (False, ())
     assert "expected true or false" in errors("as_plugin: maybe\n" + V2)[0].message

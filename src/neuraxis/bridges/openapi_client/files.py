@@ -10,6 +10,7 @@ import msgspec
 
 from neuraxis.assets.embed import png_of
 from neuraxis.errors import CommandError
+from neuraxis.formatting import with_article
 
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -46,8 +47,8 @@ def file_part(value: Any, name: str) -> FilePart:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         raise CommandError(
-            f"{name}: a {type(value).__name__} cannot be sent as a file; send bytes, "
-            "text, a picture or a table"
+            f"{name}: {with_article(type(value).__name__)} cannot be sent as a file; "
+            "send bytes, text, a picture or a table"
         ) from None
     return _made(text.encode("utf-8"), "application/json", stem, "json")
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.formatting import counted
+from neuraxis.formatting import counted, with_article
 from neuraxis.messages import Result
 from neuraxis.models.offline.catalogue import Arguments, Catalogue, Tool
 from neuraxis.models.offline.planner import SHOWN, Planned
@@ -103,8 +103,8 @@ def _one(result: Result, *, brief: bool) -> str:
 def _value(result: Result) -> str:
     value = result.value
     if result.stored and not isinstance(value, str | int | float | dict | list):
-        kind = type(value).__name__
-        return f"The result, a {kind}, is kept as {result.call.id}."
+        kind = with_article(type(value).__name__)
+        return f"The result, {kind}, is kept as {result.call.id}."
     if not isinstance(value, Mapping):
         return "" if value is None or value is True else _text(value)
     told = {

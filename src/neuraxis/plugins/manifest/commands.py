@@ -12,7 +12,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from neuraxis.call_errors import problem_text
-from neuraxis.formatting import quote, type_name
+from neuraxis.formatting import quote, yaml_type
 from neuraxis.messages import Path as Place
 from neuraxis.plugins.extensions import (
     no_flag,
@@ -62,13 +62,13 @@ def read_commands(
     if commands is None or commands == []:
         if listed:
             place: Place = ("commands",) if "commands" in root else ()
-            notes.error(
-                place, "commands: expected at least one, since as_plugin is true"
-            )
+            what = "empty" if "commands" in root else "missing"
+            hint = "write commands: [{command_name: …, description: …}]"
+            notes.error(place, f"commands is {what}; {hint}")
         return ()
     if not isinstance(commands, list):
         message = (
-            f"commands: expected a list, got {type_name(commands)}; each command "
+            f"commands: expected a list, got {yaml_type(commands)}; each command "
             "begins with `- command_name: NAME`"
         )
         notes.error(("commands",), message)
@@ -129,7 +129,7 @@ def _command(
         notes.error(where, f"the name {quote(name)} holds control characters")
     description = notes.text(command.get("description"), (*place, "description"))
     if not description:
-        notes.warn(place, f"the command {name or ''} has no description")
+        notes.warn(place, f"the command {f'{name} ' if name else ''}has no description")
     parameters = _parameters(command, place, types, notes)
     response = _response(command, place, types, notes)
     tool_name = notes.text(command.get("tool_name"), (*place, "tool_name"))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from neuraxis.errors import ManifestError, ManifestProblem, error_of
-from neuraxis.formatting import quote, type_name
+from neuraxis.formatting import quote, yaml_type
 from neuraxis.messages import Path as Place
 from neuraxis.parsing.yaml import read_yaml
 from neuraxis.plugins.extensions import parse_examples
@@ -82,7 +82,7 @@ def parse_manifest(
     tree = read_yaml(text, file)
     notes = Notes(tree=tree, strict=strict, found=list(tree.problems))
     if not isinstance(value := tree.value, dict):
-        notes.error((), f"expected a mapping, got {type_name(value)}")
+        notes.error((), f"expected a mapping, got {yaml_type(value)}")
         raise ManifestError(tuple(notes.found))
     root = cast("dict[str, Json]", value)
     notes.unknown(root, _ROOT_KEYS, ())
@@ -90,8 +90,10 @@ def parse_manifest(
     info = notes.mapping(root.get("info"), ("info",), "info")
     notes.unknown(info, _INFO_KEYS, ("info",))
     config = notes.mapping(root.get("config"), ("config",), "config")
-    if listed and not info:
-        notes.error((), "info: expected, since as_plugin is true")
+    if listed and root.get("info") in (None, {}):
+        what = "empty" if "info" in root else "missing"
+        hint = "write info: {title: …, description: …}"
+        notes.error(("info",) if "info" in root else (), f"info is {what}; {hint}")
     generation: Literal["v1", "v2"] = "v1" if is_v1(root.get("commands")) else "v2"
     name = _name(root, info, config, listed, notes)
     commands = read_commands(root, listed, notes)
@@ -170,7 +172,7 @@ def _name(
     for value, place in places:
         name = notes.text(value, place) if isinstance(value, str | None) else None
         if not isinstance(value, str | None):
-            notes.error(place, f"name: expected text, got {type_name(value)}")
+            notes.error(place, f"name: expected text, got {yaml_type(value)}")
         if name:
             if not name.isprintable():
                 notes.error(place, f"the name {quote(name)} holds control characters")
@@ -215,7 +217,7 @@ def _prompt(
         if written.strip():
             return written
     elif written is not None:
-        message = f"prompt: expected text, got {type_name(written)}"
+        message = f"prompt: expected text, got {yaml_type(written)}"
         notes.error(("info", "prompt"), message)
     place: Place = ("info", "prompt_file_name")
     if name := notes.text(info.get("prompt_file_name"), place):

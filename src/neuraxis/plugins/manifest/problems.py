@@ -8,7 +8,7 @@ from typing import cast
 from msgspec import Struct, field
 
 from neuraxis.errors import ManifestProblem
-from neuraxis.formatting import nearest, type_name
+from neuraxis.formatting import nearest, yaml_type
 from neuraxis.messages import Path as Place
 from neuraxis.parsing.yaml import Tree
 from neuraxis.specs import Json
@@ -42,7 +42,7 @@ class Notes(Struct, kw_only=True):
         if isinstance(value, dict):
             return cast("dict[str, Json]", value)
         if value is not None:
-            self.error(place, f"{what}: expected a mapping, got {type_name(value)}")
+            self.error(place, f"{what}: expected a mapping, got {yaml_type(value)}")
         return {}
 
     def text(self, value: Json, place: Place) -> str | None:
@@ -50,7 +50,7 @@ class Notes(Struct, kw_only=True):
         if value is None:
             return None
         if not isinstance(value, str):
-            self.error(place, f"{place[-1]}: expected text, got {type_name(value)}")
+            self.error(place, f"{place[-1]}: expected text, got {yaml_type(value)}")
             return None
         return value.strip() or None
 

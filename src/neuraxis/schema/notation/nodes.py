@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from neuraxis.formatting import nearest, type_name
+from neuraxis.formatting import nearest, yaml_type
 from neuraxis.messages import Path
 from neuraxis.schema.annotations import (
     FILE_KEY,
@@ -118,7 +118,7 @@ def response_schema(
 def _listed(nodes: Json, path: Path, reading: Reading) -> dict[str, Json]:
     """Return the schema of a v1 list of fields."""
     if not isinstance(nodes, list):
-        reading.error(path, f"expected a list of fields, got {type_name(nodes)}")
+        reading.error(path, f"expected a list of fields, got {yaml_type(nodes)}")
         return _no_fields()
     listed = cast("list[Json]", nodes)
     return _object(_named_fields(listed, path, reading), reading, 0)
@@ -176,7 +176,7 @@ def _mapping(node: Json, path: Path, reading: Reading) -> Mapping[str, Json] | N
     if isinstance(node, Mapping):
         return cast("Mapping[str, Json]", node)
     hint = f"; write {{type: {node}}}" if isinstance(node, str) else ""
-    reading.error(path, f"expected a mapping with a type, got {type_name(node)}{hint}")
+    reading.error(path, f"expected a mapping with a type, got {yaml_type(node)}{hint}")
     return None
 
 
@@ -306,7 +306,7 @@ def _type(
         name = refs[0] if refs else None
         schema = {"type": "array", "items": _object(nodes, reading, depth)}
     else:
-        reading.error(path, f"type: expected a type, got {type_name(given)} {given!r}")
+        reading.error(path, f"type: expected a type, got {yaml_type(given)} {given!r}")
         return {}
     if (
         define
@@ -331,7 +331,8 @@ def _named_fields(items: list[Json], path: Path, reading: Reading) -> _Fields:
             hint = "; write Union[…] for one of several types"
             extra = hint if isinstance(item, str) else ""
             reading.error(
-                at, f"expected a field with name and type, got {type_name(item)}{extra}"
+                at,
+                f"expected a field with name and type, got {yaml_type(item)}{extra}",
             )
             continue
         field = cast("Mapping[str, Json]", item)

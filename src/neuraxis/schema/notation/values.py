@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
-from neuraxis.formatting import type_name
+from neuraxis.formatting import type_name, yaml_type
 from neuraxis.messages import Path
 from neuraxis.schema.builders import nullable
 from neuraxis.schema.describe import LIMITS, type_text
@@ -64,7 +64,7 @@ def with_enums(
     if isinstance(items, Mapping):
         extra = dict(cast("Mapping[str, Json]", items))
     elif items is not None:
-        reading.error((*path, "items"), f"expected a mapping, got {type_name(items)}")
+        reading.error((*path, "items"), f"expected a mapping, got {yaml_type(items)}")
     if "item_enum" in node:
         extra["enum"] = node["item_enum"]
     if node.get("enum") is not None:
