@@ -245,8 +245,9 @@ def _read(file: Path, *, of_project: bool = False) -> dict[str, Setting]:
 def _flatten(
     tree: Mapping[str, Json], prefix: str, plain: Setting, into: dict[str, Setting]
 ) -> None:
+    is_option = prefix.count(".") > 1  # `{}` is a value there, as in a schema
     for key, value in tree.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and (value or not is_option):
             _flatten(cast("dict[str, Json]", value), f"{prefix}{key}.", plain, into)
         else:
             into[prefix + key] = Setting(
