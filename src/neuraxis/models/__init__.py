@@ -43,8 +43,8 @@ _BUILT_IN = {
 _URL_MODEL = "neuraxis.models.openai.model:from_url"
 _FORMS = (
     "openai:NAME, openai-responses:NAME, anthropic:NAME, gemini:NAME, vertex:NAME, "
-    "bedrock:MODEL_ID, azure:DEPLOYMENT, http(s)://HOST/v1#NAME, scripted:FILE, local:, "
-    "local:FILE.gguf, local:hf:OWNER/REPO/FILE"
+    "bedrock:MODEL_ID, azure:DEPLOYMENT, http(s)://HOST/v1#NAME, scripted:FILE, "
+    "local:, local:FILE.gguf, local:hf:OWNER/REPO/FILE"
 )
 
 
