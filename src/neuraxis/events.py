@@ -14,7 +14,6 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct, field
 
-from neuraxis.formatting import with_article
 from neuraxis.specs import Json
 
 VERSION = 1
@@ -388,8 +387,7 @@ def to_json(event: Event) -> dict[str, Json]:
     kind, cls = TYPES.get(type(event)), type(event)
     if kind is None:
         own = "; use its own to_json()" if hasattr(cls, "to_json") else ""
-        got = with_article(cls.__name__)
-        raise TypeError(f"to_json: expected an event, got {got}{own}")
+        raise TypeError(f"to_json: expected an event, got {cls.__name__}{own}")
     written: dict[str, Json] = {"type": kind, "v": VERSION}
     for name in event.__struct_fields__:
         value: Any = getattr(event, name)
