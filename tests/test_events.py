@@ -95,5 +95,5 @@ def test_what_is_no_event_is_named() -> None:
     with pytest.raises(TypeError, match=r"got a Question; use its own to_json\(\)"):
         to_json(wrong)
     wrong = call
-    with pytest.raises(TypeError, match=r"expected an event, got a Call$"):
+    with pytest.raises(TypeError, match=r"expected an event, got Call$"):
         to_json(wrong)
