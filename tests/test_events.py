@@ -92,7 +92,7 @@ def test_what_is_no_event_is_named() -> None:
         id="a1", session="s", call=call, reason="", origins={}, parameters={}, expires=0
     )
     wrong: Any = question
-    with pytest.raises(TypeError, match=r"got a Question; use its own to_json\(\)"):
+    with pytest.raises(TypeError, match=r"got Question; use its own to_json\(\)"):
         to_json(wrong)
     wrong = call
     with pytest.raises(TypeError, match=r"expected an event, got Call$"):
