@@ -74,7 +74,7 @@ def test_unknown_names(name: str) -> None:
     """The error says which forms and which kinds there are."""
     with pytest.raises(ConfigError) as caught:
         find_model(name)
-    for word in ("openai:NAME", "scripted:FILE", "local:", "Kinds there are"):
+    for word in ("openai:NAME", "scripted:FILE", "local:", "Expected one of"):
         assert word in str(caught.value)
 
 

@@ -313,6 +313,7 @@ def test_D1_folders_without_end_harm_no_later_script(
 ) -> None:
     """Two such runs, then a new process: it works, and no copy is left."""
     places = Path(tempfile.mkdtemp(prefix="nx-places-"))
+    places.chmod(0o755)  # bubblewrap reads it as another user, as it reads /tmp
     monkeypatch.setattr("tempfile.tempdir", str(places))
     try:
         for name in ("b", "c"):
