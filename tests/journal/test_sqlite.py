@@ -248,3 +248,29 @@ def test_claims_of_a_forgotten_journal_do_not_disturb_those_of_another(
     assert not _is_free(path, "other")
     second.close()
     assert _is_free(path, "other")
+
+
+def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
+    """All rows of a commit are one text for SQLite, in which none changes."""
+    texts = [
+        "a\0b",
+        '"quoted" \\ \\u0000',
+        "\u2028 é 😀",
+        "\ud800",
+        "",
+        "x" * 1_000_000,
+    ]
+    journal = open_journal(tmp_path / "journal.db")
+    for session in ("é 😀", 'with "quotes" and \\'):
+        for text in texts:
+            journal.append(
+                session, MessageSent(sender="user", receiver="model", content=text)
+            )
+    journal.close()
+    journal = open_journal(tmp_path / "journal.db")
+    for session in ("é 😀", 'with "quotes" and \\'):
+        found = [entry.event for entry in journal.read(session)]
+        assert [
+            each.content for each in found if isinstance(each, MessageSent)
+        ] == texts
+    journal.close()

@@ -44,6 +44,8 @@ def one() -> int:
         ("plugins", one, r"got a function; write plugins=\[one\]"),
         ("plugins", {"one": one}, "expected a list, got a dict"),
         ("plugins", None, "expected a list, got None"),
+        ("id", "", "expected the id of a session, a text that can be printed"),
+        ("id", "a\0b", r"a text that can be printed, got 'a\\x00b'"),
         ("model", None, "expected a model's name, such as 'local:', a Model, or"),
         ("model", ScriptedModel, r"the class ScriptedModel; write ScriptedModel\("),
         (

@@ -12,21 +12,25 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
+
+import msgspec
 
 from neuraxis.errors import StorageError
 from neuraxis.journal.database import Database
 
 Row = tuple[str, int, float, str, str]
 """Session, number in it, time, type, body."""
-_COLUMNS = 5
+_INSERT = (
+    "INSERT INTO events SELECT "
+    + ", ".join(f"json_extract(value, '$[{column}]')" for column in range(5))
+    + " FROM json_each(?)"
+)
+"""All rows in one text, which SQLite takes apart while the event loop goes on. After
+each statement the thread waits for the interpreter: a busy loop keeps it for 5 ms."""
 
 _MANY = 500
 """Rows that are written although nobody waits for them."""
-_AT_ONCE = 500
-"""Most rows in one statement, if SQLite takes so many values: after each statement the
-thread waits for the interpreter, which a busy loop keeps for 5 ms."""
 _LULL = 0.1
 """Seconds until rows are written that nobody waits for; mostly somebody does sooner."""
 _IDLE = 5.0
@@ -264,19 +268,8 @@ def went_on(session: str) -> StorageError:
 
 
 def _insert(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        values = db.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
-        size = min(_AT_ONCE, values // _COLUMNS)
-        for at in range(0, len(rows), size):
-            part = rows[at : at + size]
-            places = ", ".join(["(?, ?, ?, ?, ?)"] * len(part))
-            db.execute(f"INSERT INTO events VALUES {places}", list(chain(*part)))
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
+    """Insert rows: one statement, which is a transaction of its own."""
+    db.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
 
 
 def _last(rows: Iterable[Row]) -> Iterable[tuple[str, int]]:

@@ -34,10 +34,11 @@ from neuraxis.specs import Json
 
 Init = TypeVar("Init", bound=FunctionType)
 _PATH = (str, PathLike, type(None))
+_ID = "the id of a session, a text that can be printed"
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "workspace": (_PATH, "a path"),
     "deps": ((type, type(None)), "a class, such as deps=Shop"),
-    "id": ((str, type(None)), "the id of a session, a text"),
+    "id": ((str, type(None)), _ID),
     "settings": (
         (Settings, type(None)),
         "a Settings, such as Settings().override({...}, 'program')",
@@ -107,8 +108,9 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
     _check_options(given.get("options"))
     _check_policy(given.get("policy"))
     _check_budget(given.get("budget"))
-    if given.get("id") == "":
-        refuse("id", "the id of a session, a text", "")
+    id = given.get("id")
+    if id is not None and (not id or not id.isprintable()):
+        refuse("id", _ID, id)
     if getattr(arguments.get("self"), "_earlier", False):  # `Session.open`
         _check_journal_named(given["id"], given["journal"], given["options"])
 
