@@ -88,6 +88,8 @@ class Approvals(Struct, kw_only=True):
     """A person is asked one thing at a time: the next may be in what they answer."""
     steps: Sequence[Step] = ()
     """The plan that is running."""
+    free: set[str] = field(default_factory=set[str])
+    """Its calls that may change any file of the user's: a rule or default says so."""
     _granted: dict[str, float] = field(default_factory=dict[str, float])
     _of_plan: dict[str, tuple[str, str, str, float]] = field(
         default_factory=dict[str, tuple[str, str, str, float]]
@@ -116,6 +118,7 @@ class Approvals(Struct, kw_only=True):
         """Start a plan; approvals of an earlier plan expire."""
         self.steps = steps
         self.one_by_one = asyncio.Lock()  # of the loop that this plan runs in
+        self.free.clear()
         self._of_plan.clear()
         self._refused.clear()
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -214,12 +214,7 @@ def describe_origins(
 ) -> dict[str, str]:
     """Where each argument came from, in words for a person."""
     told: dict[str, str] = {}
-    known: Mapping[str, Any] = step.command.spec.parameters.get("properties") or {}
-    defaults = {
-        name
-        for name, node in known.items()
-        if not isinstance(node, bool) and node.get("default")
-    }
+    defaults = step.command.spec.defaults
     if isinstance(arguments, dict):
         # what is not its own word has a label, once something was read
         told = {
@@ -231,9 +226,11 @@ def describe_origins(
     ]:
         told[str(path[0]) if path else "the argument"] = _INSIDE
     for item in traced:
+        if item.how == "loop":
+            continue  # no argument: the reason tells of it
         name = str(item.path[0]) if item.path else "the argument"
         # what is left out is no argument, unless its default names a file
-        if not item.path or name in told or name in defaults:
+        if not item.path or name in told or defaults.get(name):
             told[name] = describe_traced(item)
     return told
 

@@ -26,7 +26,7 @@ from neuraxis.policy.ask import (
     shown_call,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.evaluate import at_risk, digests_of, evaluate_policy
+from neuraxis.policy.evaluate import digests_of, evaluate_policy
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
@@ -65,7 +65,9 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
         await _ask(step, arguments, decision, facts, gate)
-    for path, _, _ in at_risk(arguments, marks, gate):
+    if decision.frees_files:
+        gate.approvals.free.add(step.call.id)
+    for path in facts.replaces:
         if gate.files is not None:  # the approval is for the files as they are now
             gate.files.allow(step.call.id, path)
     return _answers(step, arguments, facts.traced, gate)

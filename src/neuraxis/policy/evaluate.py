@@ -30,8 +30,7 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         may_tell=origins.may_tell(step.call.id),
     )
     decision = gate.policy.decide(plugin, spec, arguments, facts)
-    # a rule that allows the call, or a default that allows all, has a reason
-    if decision.verdict == "ask" or not decision.reason:
+    if decision.verdict != "deny" and not decision.frees_files:
         decision, facts = _with_files(step, arguments, decision, facts, gate)
     if decision.verdict == "ask" and marks.files:
         named = [

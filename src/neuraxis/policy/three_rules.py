@@ -18,7 +18,6 @@ from neuraxis.policy.decision import ALLOWED, Decision, Facts
 from neuraxis.policy.documents import (
     is_document,
     is_free_file_use,
-    is_named,
     is_plain,
 )
 from neuraxis.policy.provenance.labels import (
@@ -33,6 +32,7 @@ from neuraxis.policy.provenance.labels import (
 )
 from neuraxis.policy.provenance.words import is_own, leaves, place_of
 from neuraxis.sandbox.files import operations
+from neuraxis.sandbox.files.naming import is_named
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.schema.annotations import ANY, covers, is_covered
 from neuraxis.specs import CommandSpec, Json
@@ -200,7 +200,8 @@ def deeds(
     origins, effects, marks = facts.origins, spec.effects, facts.marks
     if effects.asks_inside:
         return None
-    free = not effects.readonly and is_free_file_use(arguments, facts)
+    free = bool(origins.read) and not effects.readonly
+    free = free and is_free_file_use(arguments, facts)
     for item in facts.traced:
         if not is_outside(item.label) or item.how in ("file", "near"):
             continue

@@ -27,17 +27,17 @@ def trace(
     origins: Origins, step: Step, arguments: Json, workspace: File
 ) -> tuple[Traced, ...]:
     """Every value of a call that has a label; `arguments` are resolved."""
+    placed = [*references(origins, step)]
     found = [
         Traced(path=path, value=walk(arguments, path), label=label, how=how)
-        for path, label, how in references(origins, step)
+        for path, label, how in placed
         if label
     ]
     if origins.read:
-        placed = {path for path, _, _ in references(origins, step)}
         found += [
             Traced(path=path, value=value, label=origins.read)
             for path, value in leaves(step.arguments)
-            if not any(path[: len(at)] == at for at in placed)
+            if not any(path[: len(at)] == at for at, _, _ in placed)
             and not is_own(value, origins.own_words)
         ]
     if label := repeats(origins, step):

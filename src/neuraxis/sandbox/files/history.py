@@ -95,7 +95,8 @@ class FileHistory:
         if found is None or self._is_all_own(path, found.st_mode):
             return ""
         if use == "change" and (
-            is_named(path, words) or is_called(path, words, self.workspace)
+            is_named(path, words, without_folder=True)
+            or is_called(path, words, self.workspace)
         ):
             return ""
         ours, earlier = bool(self._known().get(path)), self.store.knows_earlier
