@@ -183,7 +183,7 @@ def _plain(text: str) -> str:
 
 
 def check_targets(policy: Policy, commands: Mapping[str, CommandSpec]) -> None:
-    """Refuse rules and `yes_to` patterns that fit no command of a plugin here.
+    """Refuse patterns of a plugin here that fit none of its commands.
 
     A deny rule that is misspelt would never hold, and nobody would notice. One for
     another plugin may be for another program; the log has it.
@@ -212,10 +212,9 @@ def _check_pattern(where: str, pattern: str, commands: Collection[str]) -> bool:
     if any(fnmatchcase(one, pattern) for one in commands):
         return bool(here)
     if here:
-        likely = dict.fromkeys((*nearest(pattern, here), *here))
         raise ConfigError(
             f"{where} fits no command, so that it would never hold; expected "
-            f"plugin.command: {listed([*likely], 5)}"
+            f"plugin.command: {listed(here, 5)}"
         )
     close, name = nearest(plugin, [own for _, own, _ in parts]), command or plugin
     near = [one for one, own, its in parts if own in close or its == name]
