@@ -119,7 +119,7 @@ async def _leave_thread(
 
 
 class _TaskState(Struct):
-    """What is known of a command's task beside the task itself."""
+    """State of a command's task."""
 
     is_left: bool = False
     """Whether it was given up."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class RunCancellation(Struct):
-    """Cancellation flag of one run, which nobody waits for."""
+    """Cancellation flag of one run; nobody waits for it."""
 
     stopped: bool = False
 
