@@ -1,4 +1,4 @@
-"""Cancellation of a run, and of one call by its time limit or the run."""
+"""Cancellation of a run, and of one call in it."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class _CallParts:
 
 
 async def close_stream(chunks: AsyncIterable[Chunk]) -> None:
-    """Close a stream, to free its resources at once, if it can be closed."""
+    """Close a stream of chunks, to free its resources at once."""
     close = getattr(chunks, "aclose", None)
     if close is not None:
         await close()
