@@ -73,7 +73,7 @@ class FileHistory:
 
     def begin(self) -> None:
         """Begin another run: `undo` takes back the last one that changed files."""
-        self._run = max([self._run, *(each.run for each in self._changes)]) + 1
+        self._run += 1
 
     # --- may it happen -------------------------------------------------------------
 
@@ -261,6 +261,7 @@ class FileHistory:
         for event in events:
             if isinstance(event, FileChanged):
                 self._changes.append(event)
+                self._run = max(self._run, event.run)
                 if event.kind != "folder":
                     self._known()[event.path] = event.after if event.own else ""
             elif isinstance(event, RunUndone):
