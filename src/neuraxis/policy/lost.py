@@ -52,19 +52,8 @@ def _objects(arguments: Json, facts: Facts) -> list[str]:
     paths = {place[0] for place, _ in facts.marks.files if place}
     given = cast("dict[str, Any]", arguments)
     content = [value for name, value in given.items() if name not in paths]
-    found = _native(content)
+    found: list[str] = []
+    preview(content, show_object=lambda value: found.append(in_words(value)) or "")
     if not found and not any(isinstance(value, str) for value in content):
         found = [in_words(one) for one in content if isinstance(one, dict | list)]
-    return found
-
-
-def _native(values: Any) -> list[str]:
-    """Return the objects in values that are no JSON, in words."""
-    found: list[str] = []
-
-    def note(value: Any) -> str:
-        found.append(in_words(value))
-        return ""
-
-    preview(values, show_object=note)
     return found
