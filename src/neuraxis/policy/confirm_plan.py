@@ -16,8 +16,7 @@ from neuraxis.formatting import preview
 from neuraxis.planning.plan import Step
 from neuraxis.policy.ask import TooLong, ask_person, digest_of, question_of
 from neuraxis.policy.decision import NO_FACTS, Decision
-from neuraxis.policy.evaluate import evaluate_policy
-from neuraxis.policy.gate import Gate
+from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.plan_approval import plan_question
 
 _ORIGIN = "made of the request, by rules"

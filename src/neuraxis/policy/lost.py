@@ -8,7 +8,7 @@ from neuraxis import call_errors
 from neuraxis.assets.in_words import in_words
 from neuraxis.formatting import preview
 from neuraxis.policy.decision import Facts
-from neuraxis.policy.provenance.words import leaves
+from neuraxis.policy.provenance.words import leaves, named_files
 from neuraxis.sandbox.files.lost import lost_lines, text_of
 from neuraxis.specs import Json
 
@@ -27,9 +27,8 @@ def lost_of_call(arguments: Json, facts: Facts) -> list[str]:
     marks, named = facts.marks, list(leaves(arguments))
     objects = _objects(arguments, facts)
     kept = {line for _, value in named for line in str(value).splitlines()}
-    for place, name in named:
-        if marks.file_use(place) in ("read", "remove"):
-            kept.update(text_of(facts.workspace, str(name)).splitlines())
+    for name in named_files(arguments, marks, "read", "remove"):
+        kept.update(text_of(facts.workspace, name).splitlines())
     shown: list[str] = []
     for place, name in named:
         use = marks.file_use(place)

@@ -27,8 +27,7 @@ from neuraxis.policy.ask import (
     postpone,
     question_of,
 )
-from neuraxis.policy.evaluate import evaluate_policy
-from neuraxis.policy.gate import Gate
+from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.evaluate import evaluate, fill
 from neuraxis.references.render import ReferenceFailure
