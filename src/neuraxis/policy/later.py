@@ -91,7 +91,7 @@ class Later(Struct, kw_only=True):
 
 
 def _is_same(known: ApprovalAsked, asked: ApprovalAsked) -> bool:
-    """Whether reason, scripts and files are as they were when it was asked."""
+    """Whether two questions have the same reason, scripts and files."""
     one, other = (cast("dict[str, Json]", each.call) for each in (known, asked))
     return known.reason == asked.reason and all(
         one.get(part) == other.get(part) for part in ("code", "replaces", "reads")

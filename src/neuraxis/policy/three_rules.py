@@ -277,7 +277,7 @@ def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
 def _asks(
     target: str, facts: Facts, reason: str, way_out: str, offers: Sequence[str]
 ) -> Decision:
-    """Ask for this call; the widest offer is for every call of its command."""
+    """Ask; the last offer is for every call of the command."""
     every = call_errors.offer_command(target, files=facts.marks.changes_files)
     return Decision(
         verdict="ask",
