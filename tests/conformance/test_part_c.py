@@ -272,6 +272,22 @@ def test_C24_a_result_in_a_text_is_not_expanded(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_C21_the_model_reads_that_braces_are_text(dialect: str) -> None:
+    """What looks like a reference and is none stays, with a warning beside it."""
+    tools = {("make", "make"): "make", ("look", "look"): "look"}
+    lamp, note = "{{ previous_result['lamp'] }}", "{{ result['note'] }}"
+    arguments = {"lamp": lamp, "note": note}
+    calls = [
+        Call(id="a1", plugin="make", command="make"),
+        Call(id="a2", plugin="look", command="look", arguments=arguments),
+    ]
+    said = talk([reply_in(dialect, calls, tools), "ok"], [make, look], dialect)
+    assert said.values[1]["note"] == note
+    read = "".join(item.content for item in said.model.prompts[1].messages[2:])
+    assert "was passed on as text" in read
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_C25_a_chain_costs_one_message(dialect: str) -> None:
     """All results, in order, in what the model reads next; two model calls in all."""
     tools = {("double", "double"): "double"}

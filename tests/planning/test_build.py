@@ -268,8 +268,41 @@ def test_a_foreign_root_alone_is_noted() -> None:
     write = {"file_path": "a", "contents": "{{ GOOGLE.urls }}"}
     built = plan(GOOGLE, ("FILEWRITER", write))
     assert built.steps[1].bindings == ()
-    assert "stays text" in built.notes[0]
+    assert "passed on as text" in built.notes[0]
     assert plan(("FILEWRITER", write)).notes == ()
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        "{{ GOOGLE.urls }}",
+        "{{ step1['urls'] }}",
+        "See {{ prevous_result['urls'] }}.",
+        "See {{ result['urls'] }}.",
+        "See {{ results['0']['urls'] }}.",
+        "See {{ previous_result['urls'] }} and {{ pervious_result['urls'] }}.",
+    ],
+)
+def test_C21_braces_that_look_like_a_reference_are_warned_of(contents: str) -> None:
+    """They stay byte for byte, and the model is told with the step's result."""
+    write = ("FILEWRITER", {"file_path": "a", "contents": contents})
+    built = plan(GOOGLE, write)
+    assert built.steps[1].arguments["contents"] == contents
+    (warning,) = built.steps[1].warnings
+    assert "step 2: FILEWRITER.contents" in warning
+    assert "passed on as text" in warning
+    assert built.notes == (warning,)
+    strict = plan(GOOGLE, write, lenient=False)
+    assert (strict.steps[1].warnings, strict.notes) == ((), (warning,))
+
+
+@pytest.mark.parametrize(
+    "contents", ["<b>{{ user.name }}</b>", "{{ a }}{{ b }}", "{{}}"]
+)
+def test_C21_no_warning_of_other_templates(contents: str) -> None:
+    """A template of another program is written without a word."""
+    built = plan(GOOGLE, ("FILEWRITER", {"file_path": "a", "contents": contents}))
+    assert (built.steps[1].warnings, built.notes) == ((), ())
 
 
 def test_K3_an_optional_value_may_be_left_out() -> None:

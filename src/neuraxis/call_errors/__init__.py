@@ -39,6 +39,7 @@ from neuraxis.call_errors.checking import (
     asset_ref_not_acceptable as asset_ref_not_acceptable,
 )
 from neuraxis.call_errors.checking import asset_unknown as asset_unknown
+from neuraxis.call_errors.checking import braces_are_text as braces_are_text
 from neuraxis.call_errors.checking import invalid_asset_type as invalid_asset_type
 from neuraxis.call_errors.checking import invalid_param as invalid_param
 from neuraxis.call_errors.checking import not_shown as not_shown

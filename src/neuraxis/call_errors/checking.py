@@ -12,6 +12,7 @@ from neuraxis.formatting import (
     named,
     nearest,
     path_text,
+    quote,
 )
 from neuraxis.messages import CallError, Problem
 
@@ -177,6 +178,14 @@ def asset_path_not_found(
         candidates=(hint,) if hint else (),
         message=f"{where + ': ' if where else ''}the path is not in asset "
         f"{asset_id}: it is valid up to {deepest}, where there is {available}.{tail}",
+    )
+
+
+def braces_are_text(where: str, braces: str, close: Sequence[str]) -> str:
+    """Tell of braces that are no reference (rule C21)."""
+    return (
+        f"{where}: {quote(braces)} was passed on as text, since it begins with none of "
+        f"previous_result, results[n] and the steps' names.{did_you_mean(close)}"
     )
 
 

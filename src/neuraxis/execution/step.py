@@ -97,6 +97,7 @@ async def _run(step: Step, runtime: Runtime) -> Result:
             runtime.usage.seen[key] = earlier
     began = time.perf_counter()  # not while a person was asked
     value, warnings = await invoke(step, arguments, label, runtime)
+    warnings = (*step.warnings, *warnings)
     result = await _store(step, value, warnings, began, runtime)
     # one like it may have ended in between
     runtime.usage.seen.setdefault(key, []).append(result)

@@ -78,7 +78,7 @@ def build(
             problems=tuple(work.errors),
             at_fault=tuple(work.at_fault),
         )
-    notes = [note for step in steps for note in step.notes]
+    notes = [note for step in steps for note in (*step.notes, *step.warnings)]
     return Plan(steps=tuple(steps), notes=tuple(notes))
 
 
@@ -152,6 +152,7 @@ def _step(here: int, call: Call, found: Command, work: PlanBuilder) -> Step | No
         asset_refs=tuple(reading.asset_refs),
         depends=frozenset(reading.depends),
         notes=(*(f"{work.target(here)}: {note}" for note in notes), *reading.notes),
+        warnings=tuple(reading.warnings),
         loop=loop,
     )
 

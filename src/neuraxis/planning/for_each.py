@@ -85,6 +85,7 @@ def read_loop(reading: CallReader) -> Loop | None:
     value: Json = own.read(written, places_of(written))[_KEY]
     reading.depends |= own.depends
     reading.notes += own.notes
+    reading.warnings += own.warnings
     reading.extra = {ITEM: ITEM}
     whole = [binding for binding in own.bindings if binding.path == (_KEY,)]
     is_reference = any(path == (_KEY,) for path, _ in own.asset_refs)

@@ -43,6 +43,8 @@ class Step(Struct, frozen=True, kw_only=True):
     asset_refs: tuple[tuple[Path, AssetRef], ...] = ()
     depends: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What the model is told with the step's result."""
     loop: Loop | None = None
     """Loop of a step with `for_each`."""
     item: Item | None = None

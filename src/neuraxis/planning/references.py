@@ -7,6 +7,7 @@ reported to `PlanBuilder`, which collects the mistakes of all calls of a plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct, field
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.assets.frames import may_become
+from neuraxis.formatting import nearest
 from neuraxis.messages import Call, CallError, Path, Problem
 from neuraxis.plugins.registry import Command
 from neuraxis.references import check
@@ -24,9 +26,11 @@ from neuraxis.references.asset_ref import (
     reference_fault,
 )
 from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.parser import foreign
 from neuraxis.references.path import RESPONSE
 from neuraxis.references.render import ReferenceFailure
 from neuraxis.references.template import (
+    MOST_PROBLEMS,
     Binding,
     Expression,
     Scope,
@@ -112,6 +116,7 @@ class CallReader(Struct, kw_only=True):
     refused: list[Path] = field(default_factory=list[Path])
     """Places that were reported already: the schema need not report them again."""
     notes: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
     items_of: Expression | None = None
     """Source of the loop's items, if it is one expression."""
@@ -143,6 +148,7 @@ class CallReader(Struct, kw_only=True):
                 if problems:
                     self.refused.append(path)
                     continue
+                self._warn_of_text(path, value, {*work.names, *extra})
                 if template is not None and work.params is not None:
                     if self._is_given(template, path, work.params, written):
                         continue
@@ -161,7 +167,6 @@ class CallReader(Struct, kw_only=True):
                             "PREVIOUS read as {{ previous_result }}"
                         )
                     continue
-                self._note_plain_text(path, value)
             self._asset(path, value, written)
         return fill(arguments, written)
 
@@ -182,16 +187,20 @@ class CallReader(Struct, kw_only=True):
             problems.append(Problem(path=path, expected=expected, got=got))
         return Template(parts=tuple(parts))
 
-    def _note_plain_text(self, path: Path, text: str) -> None:
-        """Note that a value looks like a reference and is plain data."""
-        if not (self.here and text.startswith("{{") and text.endswith("}}")):
-            return
-        if text.count("{{") == 1 and "\n" not in text:
-            where = call_errors.path_text(path, self.work.target(self.here))
-            self.notes.append(
-                f"{where}: {call_errors.quote(text)} stays text: it begins with none "
-                "of previous_result, results[n] and the steps' names"
-            )
+    def _warn_of_text(self, path: Path, text: str, names: set[str]) -> None:
+        """Warn of braces that stay text and may be meant as a reference.
+
+        They are the whole value, or their root is nearly one that there is.
+        """
+        work = self.work
+        roots = ("previous_result", "results[n]", *work.names)
+        for braces, root in islice(foreign(text, names), MOST_PROBLEMS):
+            close = nearest(root, roots)
+            if self.here and (close or braces == text):
+                where = call_errors.path_text(path, work.target(self.here))
+                told = self.warnings if work.lenient else self.notes
+                told.append(call_errors.braces_are_text(where, braces, close))
+                return
 
     def _is_declared_value(self, path: Path) -> bool:
         """Return whether the word PREVIOUS is a declared value of the parameter."""

@@ -19,7 +19,7 @@ so time is linear in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -68,6 +68,7 @@ NAME = re.compile(_NAME)  # names of steps that can be roots
 _ROOT = re.compile(rf"\{{\{{[\s(]*({_NAME})")
 _RESULTS = re.compile(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
 _NUMBERED = "-0123456789"  # how the n of `results[n]` begins, and no name
+_BRACES = re.compile(rf"\{{\{{\s*+({_NAME})[^{{}}\n]{{0,200}}+\}}\}}")
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[^\W\d]\w*")
 _FIELD = re.compile(r"\w+")
@@ -125,6 +126,13 @@ def split(text: str, names: Collection[str], *, strict: bool = False) -> list[Pi
     if literal or not pieces:
         pieces.append(literal)
     return pieces
+
+
+def foreign(text: str, names: Container[str]) -> Iterator[tuple[str, str]]:
+    """Yield what stands between braces with another root, and that root."""
+    for found in _BRACES.finditer(text):
+        if _root(text, found.start(), names) is None:
+            yield found[0], found[1]
 
 
 @lru_cache(maxsize=512)
