@@ -135,6 +135,16 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         return tuple(properties)
 
     @property
+    def defaults(self) -> dict[str, Json]:
+        """Return the values of parameters that a call may leave out."""
+        known: Mapping[str, Json] = self.parameters.get("properties", {})
+        return {
+            name: node["default"]
+            for name, node in known.items()
+            if isinstance(node, dict) and "default" in node
+        }
+
+    @property
     def required(self) -> tuple[str, ...]:
         """Return the names of the required parameters."""
         return tuple(self.parameters.get("required", ()))

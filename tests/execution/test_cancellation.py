@@ -2,22 +2,22 @@
 
 import threading
 
-from neuraxis.execution.cancellation import CallCancellation
+from neuraxis.execution.cancellation import CallCancellation, RunCancellation
 
 
 def test_a_call_hears_the_run_and_not_the_run_the_call() -> None:
     """Set for one call only; set by the run for all of them."""
-    run = threading.Event()
+    run = RunCancellation()
     one, other = CallCancellation(run), CallCancellation(run)
     one.set()
-    assert (one.is_set(), other.is_set(), run.is_set()) == (True, False, False)
-    run.set()
+    assert (one.is_set(), other.is_set(), run.stopped) == (True, False, False)
+    run.stopped = True
     assert other.is_set()
 
 
 def test_waiting_for_a_call_that_is_stopped_ends() -> None:
     """In the thread of a command."""
-    stopped = CallCancellation(threading.Event())
+    stopped = CallCancellation(RunCancellation())
     heard: list[bool] = []
     waiting = threading.Thread(target=lambda: heard.append(stopped.wait(30)))
     waiting.start()

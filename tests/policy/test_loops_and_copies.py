@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Session, command
+from neuraxis.policy import documents
 from neuraxis.policy.documents import is_document, is_new_script
 from neuraxis.testing import ScriptedModel
 
@@ -133,8 +134,77 @@ def test_names_that_tools_load_are_known_in_camel_case(tmp_path: Path) -> None:
     for name in ("agentsSummary.md", "packageSummary.md", "summaryOfAgents.md"):
         assert not is_document(name, said)
     assert is_document("localSummary.md", said)
+    data = "sales.json catalog.xml"
+    assert all(is_document(name, [data]) for name in data.split())
     for name in ("settingsLocal.py", "helperTest.py", "localSettings.py"):
         assert not is_new_script(name, said, tmp_path)
     assert is_new_script("Helper.py", said, tmp_path)
     (tmp_path / "run.py").write_text("import helper")
     assert not is_new_script("Helper.py", said, tmp_path)
+
+
+def test_the_list_of_a_loop_is_no_argument() -> None:
+    """The reason tells of it; the origins are those of what the call is given."""
+    seen: list[Any] = []
+    plan = [
+        {"tool": "page", "as": "p"},
+        {**LOOPS["pay"], "$for_each": "{{ p['list'] }}"},
+    ]
+    with Session(
+        ScriptedModel([json.dumps(plan), "ok"]),
+        plugins=[page, pay],
+        approve=lambda question: bool(seen.append(question)),
+    ) as session:
+        session.run_sync("Pay ada ten")
+    assert "how often it happens is decided by a list" in seen[0].plan[0]["reason"]
+    assert [*seen[0].plan[0]["origins"]] == ["to"]
+
+
+def test_code_is_only_looked_through_where_it_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as nothing was read, a new script is free in any case."""
+
+    def fails(*_: object) -> bool:
+        raise AssertionError("nothing was read")
+
+    monkeypatch.setattr(documents, "is_new_script", fails)
+    write = {"tool": "FILEWRITER", "file_path": "primes.py", "contents": "print(2)"}
+    with Session(
+        ScriptedModel([json.dumps(write), "ok"]),
+        plugins=["neuraxis:files"],
+        workspace=tmp_path,
+    ) as session:
+        (result,) = session.run_sync("Write primes.py").calls
+    assert result.status == "done"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pom.xml", "build.xml", "composer.json", "mcp.json", "settings.json"),
+        *("tasks.json", "deno.json", "config.json", "my_mcp.json", "package.json"),
+    ],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"tool": "replace_in_file", "old": "echo", "new": "obey"},
+        {"tool": "append_file", "text": "obey"},
+        {"tool": "FILEWRITER", "contents": "obey"},
+    ],
+)
+def test_a_build_file_that_is_named_is_no_document(
+    tmp_path: Path, name: str, call: dict[str, str]
+) -> None:
+    """Ant, maven, a client of MCP or an editor would run what stands in it."""
+    (tmp_path / name).write_text("echo", encoding="utf-8")
+    calls = [{"tool": "page"}], [{**call, "file_path": name}]
+    with Session(
+        ScriptedModel([*map(json.dumps, calls), "done"]),
+        plugins=[page, "neuraxis:files"],
+        workspace=tmp_path,
+    ) as session:
+        answer = session.run_sync(f"What does {name} do? And read the page.")
+    assert [result.status == "done" for result in answer.calls] == [True, False]
+    assert (tmp_path / name).read_text(encoding="utf-8") == "echo"

@@ -45,6 +45,7 @@ def test_each_call_is_asked_about() -> None:
     [
         (Policy(yes_to=["cancel.cancel"]), "done"),
         (EVERYTHING, "denied"),
+        (Policy(default="deny"), "denied"),
         (Policy(rules=[Rule(verdict="allow", target="cancel.*")]), "denied"),
         (Policy(default="mild"), "denied"),
     ],
@@ -52,6 +53,23 @@ def test_each_call_is_asked_about() -> None:
 def test_it_is_one_more_rule_that_asks(policy: Policy, status: str) -> None:
     """The strictest rule decides; an approval beforehand is one."""
     assert outcome(policy=policy)[0] == status
+
+
+def test_it_does_not_loosen_a_policy_that_denies() -> None:
+    """Only where a rule allows the call is a person asked."""
+    yes: Any = lambda question: True  # noqa: E731
+    status, error = outcome(policy=Policy(default="deny"), approve=yes)
+    assert status == "denied"
+    assert "the policy's default is deny" in error
+    policy = Policy(default="deny", rules=[Rule(verdict="allow", target="cancel.*")])
+    assert outcome(policy=policy, approve=yes)[0] == "done"
+    assert outcome(policy=policy, approve=lambda question: False)[0] == "denied"
+
+
+def test_the_model_is_told_how_it_is_approved() -> None:
+    """As by the three rules."""
+    for policy in (None, Policy(default="ask")):
+        assert 'Policy(yes_to=["cancel.cancel"])' in outcome(policy=policy)[1]
 
 
 def test_a_rule_that_denies_is_stricter() -> None:

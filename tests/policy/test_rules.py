@@ -13,6 +13,7 @@ from neuraxis.plugins.manifest.write import to_yaml
 from neuraxis.policy.provenance.words import is_own, place_of
 from neuraxis.policy.rules import DEFAULT, EVERYTHING, Rule, policy_from
 from neuraxis.schema.annotations import marks_of, trusted_fields
+from neuraxis.specs import CommandSpec
 
 SAID = (
     "Mail the page at example.org/a to Ada (Ada@x.test), write it to notes/page.md, "
@@ -238,9 +239,9 @@ def test_an_argument_that_no_command_has_is_refused(
         _with(rule)
 
 
-@pytest.mark.parametrize("pattern", ["bank.pay", "payment.*", "pya.*", "pay", "Pay.*"])
-def test_a_pattern_meant_for_a_command_here_is_refused(pattern: str) -> None:
-    """It has the command's name, or nearly its plugin's, and would never hold."""
+@pytest.mark.parametrize("pattern", ["pay.refund", "pay", "Pay.*"])
+def test_a_pattern_meant_for_a_plugin_here_is_refused(pattern: str) -> None:
+    """It has the plugin's name, and would never hold."""
     told = r"fits no command.* expected plugin\.command: pay\.pay"
     with pytest.raises(ConfigError, match=f"policy.rules.*{told}"):
         _with(Rule(verdict="deny", target=pattern))
@@ -257,6 +258,28 @@ def test_a_pattern_for_another_programs_plugin_is_kept(
     Session(ScriptedModel([]), plugins=[pay], policy=policy).close()
     assert 'target "mail.*" fits no command of this session' in caplog.text
     assert '"*.send" fits no command of this session' in caplog.text
+
+
+@pytest.mark.parametrize("pattern", ["bank.pay", "payment.*", "pya.*", "PAY*.x"])
+def test_a_pattern_for_another_plugin_that_may_be_misspelt_is_warned_of(
+    pattern: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has the command's name, or nearly its plugin's: the session starts."""
+    _with(Rule(verdict="deny", target=pattern))
+    Session(ScriptedModel([]), plugins=[pay], policy=Policy(yes_to=[pattern])).close()
+    told = [one for one in caplog.records if one.levelname == "WARNING"]
+    assert len(told) == 2
+    assert "Did you mean pay.pay?" in told[0].message
+
+
+def test_a_schema_of_a_parameter_may_be_false() -> None:
+    """It has no default; a rule about another one is still applied."""
+    spec = CommandSpec(
+        name="pay",
+        parameters={"type": "object", "properties": {"a": False, "b": {"default": 3}}},
+    )
+    policy = Policy(default="allow", rules=[Rule(verdict="deny", arguments={"b": "3"})])
+    assert policy.decide("bank", spec, {}).verdict == "deny"
 
 
 def test_an_open_command_takes_any_argument() -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Session
+from neuraxis import Context, Policy, Rule, Session, command
+from neuraxis.builtin.python_file.plugin import in_sandbox
 from neuraxis.cli.approve import question as terminal_question
 from neuraxis.events import ApprovalAsked, CallStarted, Event
 from neuraxis.models.scripted import ScriptedModel
@@ -340,3 +341,54 @@ def test_D1_folders_without_end_harm_no_later_script(
         assert not list(places.iterdir())
     finally:
         assert remove_tree(places) == ""
+
+
+@command(
+    effects={"kind": "once", "needs_approval": True},
+    names_file={"path": "run"},
+    trusted_only=["path"],
+)
+def deploy(path: str, context: Context) -> str:
+    """Runs a script."""
+    return in_sandbox(path, context).stdout
+
+
+RUN = "python_file.*"
+
+
+@pytest.mark.parametrize(
+    ("tool", "policy", "questions"),
+    [
+        ("EXECUTE_PYTHON_FILE", Policy(), 1),
+        ("EXECUTE_PYTHON_FILE", Policy(default="ask"), 2),
+        ("EXECUTE_PYTHON_FILE", Policy(rules=[Rule(verdict="ask", target=RUN)]), 2),
+        ("EXECUTE_PYTHON_FILE", Policy(rules=[Rule(verdict="allow", target=RUN)]), 0),
+        ("EXECUTE_PYTHON_FILE", Policy(default="allow"), 0),
+        ("deploy", Policy(), 2),
+    ],
+)
+def test_a_yes_to_run_a_script_is_none_for_the_files_that_it_deletes(
+    tmp_path: Path, tool: str, policy: Policy, questions: int
+) -> None:
+    """Whoever asks for the run: only what allows the call allows its changes."""
+    if not any(kind.works for kind in probe()):
+        pytest.skip("no sandbox works on this machine")
+    (tmp_path / "mine.txt").write_text("precious", encoding="utf-8")
+    (tmp_path / "clean.py").write_text("import os\nos.remove('mine.txt')\n", "utf-8")
+    name = "path" if tool == "deploy" else "file_path"
+    asked: list[str] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        asked.append(question.reason)
+        return len(asked) < max(questions, 1)  # the last question is that of the files
+
+    with Session(
+        model=ScriptedModel([json.dumps({"tool": tool, name: "clean.py"}), "ok"]),
+        plugins=["neuraxis:python_file", deploy],
+        workspace=tmp_path,
+        approve=approve,
+        policy=policy,
+    ) as session:
+        session.run_sync("run clean.py")
+    assert len(asked) == questions
+    assert (tmp_path / "mine.txt").exists() is (questions > 0)

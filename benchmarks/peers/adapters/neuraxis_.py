@@ -105,8 +105,7 @@ class Adapter(Base):
 
     @contextlib.asynccontextmanager
     async def dispatch_async(self, sync_tool=False):
-        import threading
-
+        from neuraxis.execution.cancellation import RunCancellation
         from neuraxis.session.config import (RunState, runtime_of)
         from neuraxis.messages import Completion
         from neuraxis.planning.build import build
@@ -114,7 +113,7 @@ class Adapter(Base):
 
         session = self._session([work.ORDER], work.one_call_script(), not sync_tool)
         parts = session._parts
-        runtime = runtime_of(parts, RunState(), session._emit, threading.Event())
+        runtime = runtime_of(parts, RunState(), session._emit, RunCancellation())
         decode, encode = session.dialect.decode, session.dialect.encode
         find, known = session.registry.find, session.assets.known
 

@@ -75,8 +75,8 @@ def drain(value: Any) -> Any:
     Raises:
         ValueError: it gave more than `STREAM_ITEMS` items.
     """
-    is_file = hasattr(value, "read")
-    if is_file or not isinstance(value, Iterator):
+    kind = cast("type[Any]", type(value))
+    if not hasattr(kind, "__next__") or hasattr(value, "read"):  # or a file
         return value
     stream = cast("Iterator[Any]", value)
     items = list(islice(stream, STREAM_ITEMS + 1))

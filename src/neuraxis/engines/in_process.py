@@ -15,6 +15,8 @@ from functools import partial
 from types import CoroutineType, coroutine
 from typing import Any, cast
 
+from msgspec import Struct
+
 from neuraxis.engines import GIVEN_UP, NoThreadFree, TimeLimitReached
 from neuraxis.engines.slots import SLOT
 from neuraxis.engines.threads import THREADS, Job
@@ -116,15 +118,22 @@ async def _leave_thread(
     return await _has_ended(job.future, call, HEAR_SECONDS)
 
 
+class _TaskState(Struct):
+    """State of a command's task."""
+
+    is_left: bool = False
+    """Whether it was given up."""
+    exit: SystemExit | None = None
+
+
 async def _run_task(
     call: Callable[[], Awaitable[Any]],
     cancelled: threading.Event | None,
     seconds: float | None,
 ) -> Any:
     """Run a coroutine in a task that can be given up."""
-    exits: list[SystemExit] = []
-    left = asyncio.Event()  # whether it was given up
-    task = asyncio.get_running_loop().create_task(_held(call, exits, left))
+    state = _TaskState()
+    task = asyncio.get_running_loop().create_task(_held(call, state))
     place = SLOT.get()
     if place is not None:
         place.begin()
@@ -133,14 +142,14 @@ async def _run_task(
         await asyncio.sleep(0)  # in which most end, so that no timer is begun
         done = task.done() or (await asyncio.wait((task,), timeout=seconds))[0]
     except asyncio.CancelledError:
-        if not await _leave_task(task, call, cancelled, left):
+        if not await _leave_task(task, call, cancelled, state):
             raise asyncio.CancelledError(GIVEN_UP) from None
         raise
     if not done:
-        ended = await _leave_task(task, call, cancelled, left)
+        ended = await _leave_task(task, call, cancelled, state)
         raise TimeLimitReached(still_running=not ended)
-    if exits:
-        raise exits[0]
+    if state.exit is not None:
+        raise state.exit
     return task.result()
 
 
@@ -148,7 +157,7 @@ async def _leave_task(
     task: asyncio.Task[Any],
     call: Callable[[], Any],
     cancelled: threading.Event | None,
-    left: asyncio.Event,
+    state: _TaskState,
 ) -> bool:
     """Cancel a task; return whether it has ended."""
     if cancelled is not None:
@@ -157,10 +166,9 @@ async def _leave_task(
     try:
         ended = await _has_ended(task, call, CLEAN_UP_SECONDS)
     except BaseException:
-        left.set()
+        state.is_left = True
         raise
-    if not ended:
-        left.set()
+    state.is_left = not ended
     return ended
 
 
@@ -208,18 +216,16 @@ def _name(call: Callable[[], Any]) -> str:
     return next(filter(None, names), "a command")
 
 
-async def _held(
-    call: Callable[[], Awaitable[Any]], exits: list[SystemExit], left: asyncio.Event
-) -> Any:
+async def _held(call: Callable[[], Awaitable[Any]], state: _TaskState) -> Any:
     try:
         value: Any = call()
         if not _is_coroutine(value):
             value = await value
         while _is_coroutine(value):  # it may return another one
-            value = await _steps(value, left)
+            value = await _steps(value, state)
         return value
     except SystemExit as raised:
-        exits.append(raised)  # a task that raises it would end the loop
+        state.exit = raised  # a task that raises it would end the loop
 
 
 def _is_coroutine(value: object) -> bool:
@@ -228,7 +234,7 @@ def _is_coroutine(value: object) -> bool:
 
 @coroutine
 def _steps(
-    given: Coroutine[Any, Any, Any], left: asyncio.Event
+    given: Coroutine[Any, Any, Any], state: _TaskState
 ) -> Generator[Any, Any, Any]:
     """Await a coroutine; close it when its loop ends.
 
@@ -247,7 +253,7 @@ def _steps(
             given.close()
             raise
         except BaseException as raised:
-            if left.is_set():
+            if state.is_left:
                 given.close()
                 raise
             step = partial(given.throw, raised)

@@ -174,7 +174,6 @@ def _files(
     gate, call = runtime.gate, step.call
     if gate.files is None:
         return None
-    plugin, spec = step.command.plugin.name, step.command.spec
     loop = asyncio.get_running_loop()
 
     def ask(held: Mapping[str, Sequence[str]], lost: Sequence[str]) -> str:
@@ -196,7 +195,7 @@ def _files(
         warn=lambda text: warned.append(runtime.secrets.scrub(text)),
         ask=ask,
         words=gate.origins.own_words,
-        free=bool(gate.policy.decide(plugin, spec, step.arguments).reason),
+        free=call.id in gate.approvals.free,
         note=note,
         # of a script that runs after something from outside was read
         holds=None

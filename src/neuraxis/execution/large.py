@@ -54,6 +54,8 @@ def leads_to_object(step: Step, runtime: Runtime) -> bool:
     """Check whether a step's arguments refer to a stored object."""
     if step.item is not None and is_large(step.item.value):
         return True
+    if not (step.bindings or step.asset_refs or step.loop):
+        return False
     refs = [ref for binding in step.bindings for ref in binding.template.refs]
     refs += [ref for _, ref in step.asset_refs]
     if step.loop is not None:

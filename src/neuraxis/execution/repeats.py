@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Sequence
 
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from neuraxis import call_errors
@@ -35,7 +36,10 @@ def call_key(step: Step, arguments: Json) -> str:
 
 def _arguments_key(step: Step, arguments: Json) -> str:
     if not (step.bindings or step.asset_refs) or is_short_json(arguments):
-        return repr(arguments)
+        try:
+            return encode(arguments).decode()
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            return repr(arguments)  # half of a character, a number beyond 64 bits
     if size_of(arguments, _LARGE) > _LARGE:
         # stored values never change, so equal references mean equal values
         refs = [binding.template.refs for binding in step.bindings]
@@ -43,8 +47,8 @@ def _arguments_key(step: Step, arguments: Json) -> str:
         return f"{step.arguments!r} {refs!r} {item}"
     try:
         return json.dumps(arguments)
-    except (TypeError, ValueError):
-        # a native object: never the same as another
+    except (TypeError, ValueError, RecursionError):
+        # a native object, or one nested too deep: never the same as another
         return f"{id(arguments)} {time.perf_counter_ns()}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from neuraxis.engines import Engine
 from neuraxis.engines.slots import Slots
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget, Usage
+from neuraxis.execution.cancellation import RunCancellation
 from neuraxis.messages import Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError
@@ -41,7 +41,7 @@ class Runtime(Struct, frozen=True, kw_only=True):
     settings: Settings
     budget: Budget = Budget()
     usage: Usage = field(default_factory=Usage)
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    cancelled: RunCancellation = field(default_factory=RunCancellation)
     time_limit: float = 120.0
     """Seconds that a command without its own limit may take."""
     allowed_hosts: tuple[str, ...] = ()

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 
-from msgspec.structs import replace
-
 from neuraxis import call_errors
 from neuraxis.assets.copying import copy_value
 from neuraxis.assets.json_view import drain
@@ -99,12 +97,7 @@ async def _run(step: Step, runtime: Runtime) -> Result:
             runtime.usage.seen[key] = earlier
     began = time.perf_counter()  # not while a person was asked
     value, warnings = await invoke(step, arguments, label, runtime)
-    result = await _store(step, value, runtime)
-    result = replace(
-        result,
-        seconds=time.perf_counter() - began,
-        warnings=(*warnings, *result.warnings),
-    )
+    result = await _store(step, value, warnings, began, runtime)
     # one like it may have ended in between
     runtime.usage.seen.setdefault(key, []).append(result)
     return result
@@ -127,7 +120,13 @@ def _count(step: Step, runtime: Runtime) -> None:
         raise Refused(call_errors.budget_exhausted(what, budget.steps_per_tool))
 
 
-async def _store(step: Step, value: object, runtime: Runtime) -> Result:
+async def _store(
+    step: Step,
+    value: object,
+    warnings: tuple[str, ...],
+    began: float,
+    runtime: Runtime,
+) -> Result:
     """Store the answer inline or as an asset, or fail if declared."""
     call: Call = step.call
     command, large = step.command, is_large(value)
@@ -139,7 +138,7 @@ async def _store(step: Step, value: object, runtime: Runtime) -> Result:
         name, assets = command.spec.name, runtime.assets
         prepared = await aside(large, assets.prepare, call.id, name, value)
         kept = assets.put(prepared)
-    warnings = await aside(large, _contract_warnings, call, command, kept, runtime)
+    warnings += await aside(large, _contract_warnings, call, command, kept, runtime)
     report_stored(call.id, kept, runtime.emit)
     error: CallError | None = declared_failure(call, command, kept.value)
     return Result(
@@ -152,6 +151,7 @@ async def _store(step: Step, value: object, runtime: Runtime) -> Result:
         shown=call.id in runtime.shown,
         error=error,
         warnings=warnings,
+        seconds=time.perf_counter() - began,
     )
 
 

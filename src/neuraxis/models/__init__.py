@@ -10,15 +10,14 @@ requested by name.
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Sequence
 from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest, refuse
 from neuraxis.messages import Chunk, Completion, Prompt
-from neuraxis.models.accumulate import Closable, Joiner
+from neuraxis.models.accumulate import Joiner, close_stream
 from neuraxis.models.parts import as_seen_by
 from neuraxis.settings import Settings
 
@@ -171,15 +170,17 @@ async def complete(
     """
     joined = Joiner()
     chunks = model.stream(as_seen_by(model, prompt))
-    if not isinstance(cast("Any", chunks), AsyncIterable):
+    if not hasattr(chunks, "__aiter__"):
         if iscoroutine(chunks):
             chunks.close()  # else Python warns that nobody awaited it
         refuse(f"model {model.name}: stream", "an `async def` that yields", chunks)
-    async with aclosing(Closable(chunks)) as pieces:
-        async for chunk in pieces:
+    try:
+        async for chunk in chunks:
             if not isinstance(cast("Any", chunk), Chunk):
                 refuse(f"model {model.name}: stream", "each piece as a Chunk", chunk)
             joined.add(chunk)
             if on_chunk is not None:
                 on_chunk(chunk)
+    finally:
+        await close_stream(chunks)
     return joined.completion(model.name)

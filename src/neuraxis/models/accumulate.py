@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable
 
 from msgspec.structs import replace
 
@@ -125,19 +125,8 @@ class _CallParts:
         self.arguments: list[str] = []
 
 
-class Closable:
-    """Stream of chunks with `aclose`, even if the inner one has none."""
-
-    __slots__ = ("_chunks",)
-
-    def __init__(self, chunks: AsyncIterable[Chunk]) -> None:
-        self._chunks = chunks
-
-    def __aiter__(self) -> AsyncIterator[Chunk]:
-        return aiter(self._chunks)
-
-    async def aclose(self) -> None:
-        """Close the stream, to free its resources at once."""
-        close = getattr(self._chunks, "aclose", None)
-        if close is not None:
-            await close()
+async def close_stream(chunks: AsyncIterable[Chunk]) -> None:
+    """Close a stream of chunks, to free its resources at once."""
+    close = getattr(chunks, "aclose", None)
+    if close is not None:
+        await close()

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from neuraxis.errors import ModelError
 from neuraxis.messages import Chunk, Prompt
-from neuraxis.models.accumulate import Closable
+from neuraxis.models.accumulate import close_stream
 from neuraxis.models.parts import as_seen_by
 
 if TYPE_CHECKING:
@@ -61,12 +60,14 @@ class Failover:
             model = self._models[index]
             given = False
             yield Chunk(model=model.name)
-            stream = Closable(model.stream(as_seen_by(model, prompt)))
+            chunks = model.stream(as_seen_by(model, prompt))
             try:
-                async with aclosing(stream) as chunks:
+                try:
                     async for chunk in chunks:
                         given = given or bool(chunk.text or chunk.tool_calls)
                         yield chunk
+                finally:
+                    await close_stream(chunks)
                 self._failed.pop(index, None)
                 return
             except ModelError as error:

@@ -12,7 +12,6 @@ import os
 import re
 import tempfile
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import yaml
 from neuraxis.errors import ModelError, StorageError
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models import Model
-from neuraxis.models.accumulate import Closable, Joiner
+from neuraxis.models.accumulate import Joiner, close_stream
 from neuraxis.models.parts import sees
 from neuraxis.models.scripted import ERRORS
 from neuraxis.specs import Json
@@ -56,10 +55,13 @@ class Recorder:
         place = len(self._entries)
         self._entries.append("")
         try:
-            async with aclosing(Closable(self._model.stream(prompt))) as chunks:
+            chunks = self._model.stream(prompt)
+            try:
                 async for chunk in chunks:
                     joined.add(chunk)
                     yield chunk
+            finally:
+                await close_stream(chunks)
             self._keep(place, _completed(joined, self.name))
         except ModelError as error:
             self._keep(place, _failed(joined, error))

@@ -112,6 +112,7 @@ class Registry:
         self._tools: dict[str, tuple[str, str]] = {}
         self._tool_of: dict[tuple[str, str], str] = {}
         self._specs: tuple[PluginSpec, ...] = ()
+        self._taking_deps: Sequence[Command] = ()
         self._stale = True
         self._explicit: dict[str, Command] = {}
         self._shown: frozenset[tuple[str, str]] | None = None
@@ -218,6 +219,12 @@ class Registry:
         return self._specs
 
     @property
+    def taking_deps(self) -> Sequence[Command]:
+        """The listed commands that take the `deps` of a run."""
+        self._refresh()
+        return self._taking_deps
+
+    @property
     def tool_names(self) -> Mapping[str, tuple[str, str]]:
         """Tool name of the intent dialect -> plugin and command."""
         self._refresh()
@@ -295,6 +302,7 @@ class Registry:
             found[None, tool] = found[key]
         self._tool_of = {key: tool for tool, key in tools.items()}
         self._specs = tuple([plugin.spec for plugin in self.listed])
+        self._taking_deps = [each for each in commands if each.deps is not object]
         self._hidden = {}
         self._all = found
         if self._shown is not None:

@@ -34,11 +34,6 @@ def call_digest(plugin: str, spec: CommandSpec, arguments: Json) -> str:
     return value_digest([texts, marks, arguments])
 
 
-def plan_digest(calls: Sequence[tuple[str, CommandSpec, Json]]) -> str:
-    """Return the digest of a plan: its calls in order, as written."""
-    return value_digest([call_digest(*call) for call in calls])
-
-
 def value_digest(value: Any) -> str:
     """The digest of any value."""
     return _sha256(_form(value).encode())
@@ -88,6 +83,8 @@ class Approvals(Struct, kw_only=True):
     """A person is asked one thing at a time: the next may be in what they answer."""
     steps: Sequence[Step] = ()
     """The plan that is running."""
+    free: set[str] = field(default_factory=set[str])
+    """Its calls that may change any file of the user's: a rule or default says so."""
     _granted: dict[str, float] = field(default_factory=dict[str, float])
     _of_plan: dict[str, tuple[str, str, str, float]] = field(
         default_factory=dict[str, tuple[str, str, str, float]]
@@ -116,6 +113,7 @@ class Approvals(Struct, kw_only=True):
         """Start a plan; approvals of an earlier plan expire."""
         self.steps = steps
         self.one_by_one = asyncio.Lock()  # of the loop that this plan runs in
+        self.free.clear()
         self._of_plan.clear()
         self._refused.clear()
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -26,7 +26,7 @@ from neuraxis.policy.later import Waits, step_of
 from neuraxis.policy.lost import lost_of_call
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import is_own, leaves
+from neuraxis.policy.provenance.words import is_own, named_files
 from neuraxis.specs import Json
 
 _LOG = logging.getLogger("neuraxis.policy")
@@ -186,11 +186,11 @@ def digest_of(step: Step, arguments: Json, facts: Facts) -> str:
 def code_of(arguments: Json, facts: Facts) -> dict[str, Json]:
     """Return the text of the scripts that a call would run."""
     found: dict[str, Json] = {}
-    for path, value in leaves(arguments):
-        place = facts.workspace / str(value)
-        if facts.marks.file_use(path) == "run" and place.is_file():
+    for path in named_files(arguments, facts.marks, "run"):
+        place = facts.workspace / path
+        if place.is_file():
             with suppress(OSError), place.open(encoding="utf-8", errors="replace") as f:
-                found[str(value)] = f.read(MOST_SHOWN)
+                found[path] = f.read(MOST_SHOWN)
     return found
 
 
@@ -214,12 +214,7 @@ def describe_origins(
 ) -> dict[str, str]:
     """Where each argument came from, in words for a person."""
     told: dict[str, str] = {}
-    known: Mapping[str, Any] = step.command.spec.parameters.get("properties") or {}
-    defaults = {
-        name
-        for name, node in known.items()
-        if not isinstance(node, bool) and node.get("default")
-    }
+    defaults = step.command.spec.defaults
     if isinstance(arguments, dict):
         # what is not its own word has a label, once something was read
         told = {
@@ -231,9 +226,11 @@ def describe_origins(
     ]:
         told[str(path[0]) if path else "the argument"] = _INSIDE
     for item in traced:
+        if item.how == "loop":
+            continue  # no argument: the reason tells of it
         name = str(item.path[0]) if item.path else "the argument"
         # what is left out is no argument, unless its default names a file
-        if not item.path or name in told or name in defaults:
+        if not item.path or name in told or defaults.get(name):
             told[name] = describe_traced(item)
     return told
 

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
-from neuraxis.policy.provenance.words import leaves, place_of, tokens
-from neuraxis.sandbox.files.naming import is_called, words_of
+from neuraxis.policy.provenance.words import leaves, tokens
+from neuraxis.sandbox.files.naming import is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
 from neuraxis.specs import Json
@@ -36,14 +36,14 @@ LOADED = frozenset(
 SCRIPTS = frozenset(
     (
         *("admin", "app", "apps", "asgi", "bootstrap", "build", "celeryconfig"),
-        *("conf", "config", "conftest", "dodo", "fabfile", "hubconf", "init"),
-        *("lambda", "locustfile", "main", "manage", "models", "noxfile", "pavement"),
-        *("pelicanconf", "plugin", "settings", "setup", "sitecustomize", "snakefile"),
-        *("streamlit", "tasks", "test", "urls", "usercustomize", "versioneer"),
-        *("views", "wsgi"),
+        *("composer", "conf", "config", "conftest", "deno", "dodo", "fabfile"),
+        *("hubconf", "init", "lambda", "locustfile", "main", "manage", "mcp"),
+        *("models", "noxfile", "pavement", "pelicanconf", "plugin", "pom"),
+        *("settings", "setup", "sitecustomize", "snakefile", "streamlit", "tasks"),
+        *("test", "urls", "usercustomize", "versioneer", "views", "wsgi"),
     )
 )
-"""Words in the names of Python files that tools load; also those in `test…`."""
+"""Words in names of `.py .json .xml` files that tools load; `.py` also in `test…`."""
 CODE = (
     *(".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml"),
     *(".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat"),
@@ -79,16 +79,18 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     known = known or (use == "change" and is_called(name, said, facts.workspace))
     if use == "remove":
         return facts.files is not None and facts.files.is_new(name)
-    # written here, or by an earlier session and untouched since
-    own = name in origins.files or (
-        facts.files is not None and facts.files.is_own(name)
-    )
+
+    def own() -> bool:
+        """Written here, or by an earlier session and untouched since."""
+        files = facts.files
+        return name in origins.files or (files is not None and files.is_own(name))
+
     if use in ("change", "move"):
-        return known and (own or use == "change") and is_document(name, said)
+        return known and is_document(name, said) and (use == "change" or own())
     there = os.path.lexists(facts.workspace / name)
     return (
         use == "write"
-        and (not there or (known and own))
+        and (not there or (known and own()))
         and (
             is_new_document(path, said, facts.workspace, kept)
             or is_new_script(path, said, facts.workspace)
@@ -117,6 +119,8 @@ def is_document(path: str, request: Iterable[str]) -> bool:
         return False
     if suffix in (".txt", ".rst") and stem.startswith("test"):
         return False  # pytest runs what stands in it
+    if suffix in (".json", ".xml") and not SCRIPTS.isdisjoint(_name_words(name)):
+        return False
     if suffix in DATA:  # by its name, or as a form of a file: sales.csv as sales.json
         named = [os.path.splitext(token) for text in request for token in tokens(text)]
         return any(ends and os.path.basename(of).lower() == stem for of, ends in named)
@@ -196,17 +200,6 @@ def is_plain(path: str) -> bool:
         "\\" in path
         or path.startswith(("/", "~"))
         or any(part.startswith(".") for part in normal(path).split("/"))
-    )
-
-
-def is_named(path: str, request: Iterable[str]) -> bool:
-    """Whether the request names a file, by its path."""
-    name, texts = normal(path), list(request)
-    return (
-        any(
-            token.removeprefix("./") == name for text in texts for token in tokens(text)
-        )
-        or place_of(name, "\n".join(texts)) >= 0
     )
 
 

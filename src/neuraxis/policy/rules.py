@@ -6,18 +6,20 @@ the three rules of `three_rules`, or the milder ones of them that ask for what d
 
 from __future__ import annotations
 
+import logging
 import os
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 import msgspec
 from msgspec import Struct, field
 
+from neuraxis.call_errors import yes_way_out
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import Named
+from neuraxis.formatting import Named, did_you_mean, listed, nearest, quote
 from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
@@ -26,6 +28,9 @@ from neuraxis.specs import CommandSpec, EffectKind, Json
 
 Default = Verdict | Literal["by_origin", "mild"]
 _STRICTNESS: tuple[Verdict, ...] = ("allow", "ask", "deny")
+_LOG = logging.getLogger("neuraxis.policy")
+_OPEN = ("additionalProperties", "patternProperties", "$ref", "anyOf", "oneOf", "allOf")
+"""Where a schema may take more arguments than its `properties` name."""
 
 
 class Rule(
@@ -95,16 +100,22 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
         target = f"{plugin}.{spec.name}"
         given = target, spec, arguments, facts
         found = [rule for rule in self.rules if _matches(rule, *given)]
-        if spec.effects.needs_approval:
+        if spec.effects.needs_approval and (found or self.default != "deny"):
             found.append(_DECLARED)
-        if found:
-            rule = max(found, key=lambda rule: _STRICTNESS.index(rule.verdict))
-            reason = rule.reason or f"a rule for {rule.target} says so"
-            return Decision(verdict=rule.verdict, reason=reason)
-        if self.default in ("by_origin", "mild"):
+        if not found and self.default in ("by_origin", "mild"):
             mild = self.default == "mild"
             return by_rules(target, spec, arguments, facts, mild=mild)
-        return Decision(verdict=self.default, reason="no rule allows it")
+        reason = f"the policy's default is {self.default}"
+        found = found or [Rule(verdict=cast("Verdict", self.default), reason=reason)]
+        rule = max(found, key=lambda rule: _STRICTNESS.index(rule.verdict))
+        verdict = rule.verdict
+        reason = rule.reason or f"a rule for {rule.target} says so"
+        return Decision(
+            verdict=verdict,
+            reason=reason,
+            way_out=yes_way_out(target),
+            frees_files=verdict == "allow",
+        )
 
     def may_ask(self, plugin: str, spec: CommandSpec) -> bool:
         """Whether a rule may ask for approval of this command's calls."""
@@ -128,7 +139,7 @@ def _matches(
         return False
     if rule.origin and not any(
         origin.open_world
-        if rule.origin in ("outside", "open_world")
+        if rule.origin == "outside"
         else fnmatchcase(origin.source, rule.origin)
         for item in facts.traced
         for origin in item.label
@@ -136,7 +147,7 @@ def _matches(
         return False
     given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
     if rule.verdict != "allow":
-        given = _defaults(spec) | given
+        given = spec.defaults | given
     return all(
         _fits(pattern, given.get(name), rule.verdict)
         for name, pattern in rule.arguments.items()
@@ -151,24 +162,11 @@ def _fits(pattern: str, value: Json, verdict: Verdict) -> bool:
         return bool(texts) and all(
             text.isprintable() and fnmatchcase(text, pattern) for text in texts
         )
-    texts += [str(int(leaf)) for leaf in found if _is_whole(leaf)]
+    whole = (leaf for leaf in found if isinstance(leaf, float) and leaf.is_integer())
+    texts += [str(int(leaf)) for leaf in whole]
     plain = [_plain(text) for text in texts]
     plain += [os.path.normpath(text) for text in plain if "/" in text]
     return any(fnmatchcase(text, _plain(pattern)) for text in plain)
-
-
-def _is_whole(value: Json) -> bool:
-    return isinstance(value, float) and value.is_integer()
-
-
-def _defaults(spec: CommandSpec) -> dict[str, Json]:
-    """Return the values that a command takes for what is left out."""
-    known: Mapping[str, Any] = spec.parameters.get("properties") or {}
-    return {
-        name: node["default"]
-        for name, node in known.items()
-        if node is not True and "default" in node
-    }
 
 
 def _plain(text: str) -> str:
@@ -176,6 +174,68 @@ def _plain(text: str) -> str:
     form = unicodedata.normalize("NFKC", text).casefold().replace("。", ".")
     shown = (char for char in form if unicodedata.category(char) not in ("Cc", "Cf"))
     return "".join(shown).strip()
+
+
+# --- for which commands -------------------------------------------------------
+
+
+def check_targets(policy: Policy, commands: Mapping[str, CommandSpec]) -> None:
+    """Refuse patterns of a plugin here that fit none of its commands.
+
+    A deny rule that is misspelt would never hold, and nobody would notice. One for
+    another plugin may be for another program; the log has it.
+
+    Args:
+        policy: any.
+        commands: those of the session, by `plugin.command`.
+
+    Raises:
+        ConfigError: a rule would never hold.
+    """
+    for rule in policy.rules:
+        where = f"policy.rules: target {quote(rule.target)}"
+        is_here = _check_pattern(where, rule.target, commands)
+        if is_here and (fault := _argument_fault(rule, commands)):
+            raise ConfigError(f"{where}: {fault}")
+    for pattern in policy.yes_to:
+        _check_pattern(f"policy.yes_to: {quote(pattern)}", pattern, commands)
+
+
+def _check_pattern(where: str, pattern: str, commands: Collection[str]) -> bool:
+    """Check one pattern; return whether it names a plugin here."""
+    plugin, _, command = pattern.casefold().partition(".")
+    parts = [(one, *one.casefold().partition(".")[::2]) for one in commands]
+    here = [one for one, own, _ in parts if own == plugin]
+    if any(fnmatchcase(one, pattern) for one in commands):
+        return bool(here)
+    if here:
+        raise ConfigError(
+            f"{where} fits no command, so that it would never hold; expected "
+            f"plugin.command: {listed(here, 5)}"
+        )
+    close, name = nearest(plugin, [own for _, own, _ in parts]), command or plugin
+    near = [one for one, own, its in parts if own in close or its == name]
+    told = f"{where} fits no command of this session.{did_you_mean(near[:1])}"
+    _LOG.log(logging.WARNING if near else logging.INFO, told)
+    return False
+
+
+def _argument_fault(rule: Rule, commands: Mapping[str, CommandSpec]) -> str:
+    """Say which argument none of the rule's commands has."""
+    fitting = [spec for one, spec in commands.items() if is_for(rule, one, spec)]
+    if not all(spec.parameter_names for spec in fitting) or any(
+        spec.parameters.get(word) for spec in fitting for word in _OPEN
+    ):
+        return ""
+    known = sorted({name for spec in fitting for name in spec.parameter_names})
+    for name in rule.arguments if fitting else ():
+        if name not in known:
+            return (
+                f"no command that it fits has an argument {name!r}, so that the rule "
+                f"would never hold.{did_you_mean(nearest(name, known)[:1])} Arguments "
+                f"are: {listed(known)}"
+            )
+    return ""
 
 
 # --- from settings -------------------------------------------------------------

@@ -6,7 +6,6 @@ The `Runtime` of one run's plans is made from a session's own parts.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from neuraxis.dialects import Dialect
 from neuraxis.engines import Engine
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
+from neuraxis.execution.cancellation import RunCancellation
 from neuraxis.execution.runtime import Runtime
 from neuraxis.journal import Journal
 from neuraxis.messages import NOTHING_USED, CallError, Message, Prompt, Result, Usage
@@ -179,7 +179,7 @@ def runtime_of(
     parts: RunConfig,
     state: RunState,
     emit: Callable[[Event], None],
-    cancelled: threading.Event,
+    cancelled: RunCancellation,
 ) -> Runtime:
     """Return the `Runtime` for the plans of one run."""
     gate = Gate(

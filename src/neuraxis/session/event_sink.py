@@ -37,6 +37,8 @@ from neuraxis.session.watch import Watch
 _PROMISED = frozenset(
     {ModelFinished, CallStarted, ApprovalAsked, ApprovalAnswered, SessionFinished}
 )
+_AT_ONCE = frozenset({FileChanged, RunUndone})
+"""On disk when `emit` returns: a command's thread goes on and changes the file."""
 _PROMISED_INSIDE = frozenset(
     {
         "model_finished",
@@ -100,9 +102,7 @@ class EventSink:
         if kind not in NOT_STORED:
             self._unknown.hear(event)
             try:
-                # a file is changed by a command's thread as soon as this returns
-                durable = kind in (FileChanged, RunUndone)
-                self._journal.append(self._session, event, durable=durable)
+                self._journal.append(self._session, event, durable=kind in _AT_ONCE)
             except StorageError as error:
                 if kind is not SessionFinished:
                     raise
@@ -110,9 +110,10 @@ class EventSink:
             self._emitted += 1
             if self.is_durable and _is_promised(event):
                 self._promised = self._emitted
-        for tell in (watch, self._turn.watch):
-            if tell is not None:
-                self._announce(event, tell)
+        if watch is not None:
+            self._announce(event, watch)
+        if self._turn.watch is not None:
+            self._announce(event, self._turn.watch)
         if self._outer is not None:
             self._outer.hear(self._session, self._workspace, event)
 

@@ -171,7 +171,7 @@ def limited(
         deps = outer.runtime.deps if deps is None else deps
         parts = replace(parts, budget=outer.left(parts.budget))
     check_deps(deps, wanted, _callable(parts.registry, calls))
-    return replace(parts, deps=deps)
+    return parts if deps is parts.deps else replace(parts, deps=deps)
 
 
 def _callable(
@@ -179,7 +179,7 @@ def _callable(
 ) -> Iterable[Command | None]:
     if calls is not None:
         return [registry.named(each.plugin, each.command) for each in calls]
-    return [one for plugin in registry.listed for one in plugin.commands.values()]
+    return registry.taking_deps
 
 
 def started(

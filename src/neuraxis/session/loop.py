@@ -7,7 +7,6 @@ writes no call, when a limit is reached, or after too many unreadable replies.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
@@ -25,7 +24,9 @@ from neuraxis.events import (
     SessionFinished,
 )
 from neuraxis.execution.budget import Usage
+from neuraxis.execution.cancellation import RunCancellation
 from neuraxis.execution.early_start import EarlyStarts
+from neuraxis.execution.failures import denied_result
 from neuraxis.execution.limits import within_limits
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
@@ -41,7 +42,7 @@ from neuraxis.messages import (
 from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.policy.confirm_plan import confirm, describe, refused
+from neuraxis.policy.confirm_plan import confirm, describe
 from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer, Outcome, answer_of, took_too_long
 from neuraxis.session.ask_model import Stop, ask_model
@@ -88,7 +89,7 @@ async def converse(
     started = time.perf_counter()
     error: str | ModelError = ""
     state = RunState(results=carried_over(text, parts, history))
-    cancelled = threading.Event()
+    cancelled = RunCancellation()
     outcome: Outcome = "answered"
     if text is not None:
         history.append(_take_request(text, tuple(shows), parts, emit))
@@ -110,12 +111,12 @@ async def converse(
     except ModelError as failed:
         outcome, error = "failed", failed
     except TimeLimitReached:
-        cancelled.set()
+        cancelled.stopped = True
         seconds = parts.budget.seconds
         emit(BudgetReached(what="seconds", limit=seconds, used=seconds))
         outcome, error = "budget", took_too_long(state, parts)
     except asyncio.CancelledError:
-        cancelled.set()
+        cancelled.stopped = True
         emit(_end("cancelled", state.left(parts.workspace), "", _CANCELLED, started))
         if parts.settled is not None:
             await parts.settled()
@@ -207,7 +208,7 @@ async def run_calls(
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
     parts = replace(parts, later=None)  # the program waits for these results
-    runtime = runtime_of(parts, RunState(), emit, threading.Event())
+    runtime = runtime_of(parts, RunState(), emit, RunCancellation())
     results = await run_plan(plan, runtime)
     # with the next request the model is shown what these objects are
     runtime.gate.origins.unseen += [each.call.id for each in results if each.stored]
@@ -345,7 +346,7 @@ async def _run_plan(
     state.plans.append(plan)
     if guesses(parts.model) and (no := await confirm(plan.steps, runtime.gate)):
         state.declined = describe(plan.steps, no)
-        return refused(plan.steps, no)
+        return [denied_result(step, no, runtime) for step in plan.steps]
     ended = runtime.usage.ended
     ended.clear()
     try:

@@ -66,6 +66,8 @@ class RunLock:
 
     def noted(self, answer: Answer[Out]) -> Answer[Out]:
         """Return the answer, with why its end is not in the journal."""
+        if not self.unwritten:
+            return answer
         return replace(answer, error=answer.error or self.unwritten)
 
     def leave(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -197,7 +199,8 @@ class Run(Generic[Out]):
 
     async def _answered(self, watch: Watch | None) -> Answer[Out]:
         # a run that was left a moment ago still ends, and one runs at a time
-        await ended_here(self._left)
+        if self._left:
+            await ended_here(self._left)
         self.answer = await self._drive_with(self._text, watch)
         return self.answer
 

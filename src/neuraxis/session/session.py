@@ -26,8 +26,7 @@ from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.provenance.replay import replay
-from neuraxis.policy.rules import Policy
-from neuraxis.policy.targets import check_targets
+from neuraxis.policy.rules import Policy, check_targets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build, html

@@ -327,7 +327,8 @@ def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
             "the request is empty: write a question or a task, such as "
             '"Which files are there?"'
         )
-    if isinstance(attach, str | bytes) or not isinstance(attach, Iterable):
+    kind = cast("type[Any]", type(attach))
+    if isinstance(attach, str | bytes) or not hasattr(kind, "__iter__"):
         refuse("attach", "a list of paths or objects, [...]", attach)
     _check_watch(watch)
 

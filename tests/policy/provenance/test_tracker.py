@@ -347,7 +347,7 @@ def test_yes_to_a_pattern(tmp_path: Path, pattern: str, sent: int) -> None:
     [
         ([Rule(verdict="allow", target="send.*")], True),
         ([Rule(verdict="allow"), Rule(verdict="deny", target="send.*")], False),
-        ([Rule(verdict="allow"), Rule(verdict="deny", origin="open_world")], False),
+        ([Rule(verdict="allow"), Rule(verdict="deny", origin="outside")], False),
         ([Rule(verdict="allow"), Rule(verdict="deny", origin="fetch.*")], False),
         ([Rule(verdict="allow"), Rule(verdict="ask", effects=frozenset({"once"}))],
          False),

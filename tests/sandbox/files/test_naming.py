@@ -13,7 +13,11 @@ from neuraxis.sandbox.files.naming import is_called, is_named
     ("words", "named"),
     [
         ("Append 'x' to notes.txt", True),
-        ("append x to ./docs/Notes.TXT.", True),
+        ("append x to ./docs/notes.txt.", True),
+        ("append x to docs/Notes.TXT", False),
+        ("append x to **notes.txt**, please", True),
+        ("append x to notes.txt's end", True),
+        ("see https://x.example/?notes.txt", False),
         ("append x to docs/notes.txt", True),
         ("see (notes.txt)", True),
         ("append x to other/notes.txt", False),
@@ -23,8 +27,15 @@ from neuraxis.sandbox.files.naming import is_called, is_named
     ],
 )
 def test_a_request_names_a_file(words: str, named: bool) -> None:
-    """By its name or its path, as a whole."""
-    assert is_named("docs/notes.txt", [words]) is named
+    """By its name or its path, as a whole; letter case counts."""
+    assert is_named("docs/notes.txt", [words], without_folder=True) is named
+
+
+def test_a_whole_path_may_be_asked_for() -> None:
+    """`notes.md` is not `archive/notes.md`; composed and decomposed letters are one."""
+    assert not is_named("archive/notes.md", ["see notes.md"])
+    assert not is_named("notes.md", ["see archive/notes.md"])
+    assert is_named("./archive/café.md", ["see 'archive/cafe\u0301.md'"])
 
 
 @pytest.mark.parametrize(

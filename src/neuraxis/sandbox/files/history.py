@@ -79,7 +79,7 @@ class FileHistory:
 
     def begin(self) -> None:
         """Begin another run: `undo` takes back the last one that changed files."""
-        self._run = max([self._run, *(run for run, _ in self._changes)]) + 1
+        self._run += 1
 
     # --- may it happen -------------------------------------------------------------
 
@@ -101,7 +101,8 @@ class FileHistory:
         if found is None or self._is_all_own(path, found.st_mode):
             return ""
         if use == "change" and (
-            is_named(path, words) or is_called(path, words, self.workspace)
+            is_named(path, words, without_folder=True)
+            or is_called(path, words, self.workspace)
         ):
             return ""
         ours, earlier = bool(self._known().get(path)), self.store.knows_earlier
@@ -282,6 +283,7 @@ class FileHistory:
         for event in events:
             if isinstance(event, FileChanged):
                 self._add(event)
+                self._run = max(self._run, event.run)
                 if event.kind != "folder":
                     self._known()[event.path] = event.after if event.own else ""
             elif isinstance(event, RunUndone):

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
 
-_EDGES = frozenset("'\"`«»“”„‘’()[]{}<>,;:!?")
-"""Characters that a path in a request stands between."""
+_BEFORE = r"""(?<!\S)["'“”‘’«»„‚`(\[{<*#]*(?:\./)?"""
+"""Where a name begins: behind a space, and what people put around names."""
 _TEXTS = (".md", ".txt", ".rst", ".csv", ".tsv")
 _PATH = re.compile(r"[/\\@]|\w\.\w")
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
@@ -22,21 +23,20 @@ _MOST_FILES = 10_000
 """Files of a workspace that are looked at for another one called so."""
 
 
-def is_named(path: str, words: Iterable[str]) -> bool:
-    """Whether the user's words name this file, as a whole name."""
-    name = path.rpartition("/")[2].casefold()
-    whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
-    for said in words:
-        text = said.casefold()
-        for found in whole.finditer(text):
-            start = found.start()
-            while start and not (
-                text[start - 1].isspace() or text[start - 1] in _EDGES
-            ):
-                start -= 1
-            if text[start : found.end()].removeprefix("./") in (name, path.casefold()):
-                return True
-    return False
+def is_named(path: str, words: Iterable[str], *, without_folder: bool = False) -> bool:
+    """Whether the user's words name this file, as a whole word.
+
+    Args:
+        path: of the file.
+        words: the user's texts; letter case counts.
+        without_folder: its name without the folders is enough.
+    """
+    name = normal(path)
+    found = [re.escape(name)]
+    if without_folder:
+        found.append(re.escape(name.rpartition("/")[2]))
+    whole = re.compile(rf"{_BEFORE}(?:{'|'.join(found)})(?![\w~-]|[./\\@]\w)")
+    return any(whole.search(unicodedata.normalize("NFC", said)) for said in words)
 
 
 def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:

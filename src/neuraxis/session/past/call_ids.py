@@ -51,9 +51,8 @@ class CallIds(Struct, kw_only=True):
 
     def next(self) -> str:
         """Return an id that nothing in the session has."""
-        own = next(
-            own for own in map("a{}".format, self._numbers) if own not in self.used
-        )
+        while (own := f"a{next(self._numbers)}") in self.used:
+            pass
         self.used.add(own)
         return own
 
