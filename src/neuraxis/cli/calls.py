@@ -101,7 +101,7 @@ def call(
 
 
 def _unloaded(name: str) -> str:
-    """Return how to load a plugin, by its file if that is here."""
+    """Return the option to name a plugin, with its file."""
     here = [path for path in (f"{name}.py", name) if Path(path).exists()]
     return f" A plugin of your own is given with -p, such as -p {[*here, 'FILE.py'][0]}"
 
