@@ -289,17 +289,23 @@ def _from_folder(
 def _held(
     spec: PluginSpec, module: ModuleType, code: Path, secrets: FillsSecrets | None
 ) -> Any:
-    try:
-        config = spec.config if secrets is None else secrets.config(spec.config)
-        return _holder(spec, module, code, config)
-    except (Exception, SystemExit) as error:
-        message = told = making_raised(error, spec.config)
+    config = spec.config
+
+    def filled() -> Mapping[str, Json]:
+        nonlocal config
         if secrets is not None:
-            message = secrets.scrub(told)
-        raised = error_of(str(code), message, line_of(error, code))
-        if message != told:
-            raise raised from None  # what the constructor raised holds a secret
-        raise raised from error
+            config = secrets.config(spec.config)
+        return config
+
+    try:
+        return _holder(spec, module, code, filled)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - author's code
+        message = making_raised(error, spec.config)
+        if secrets is not None:
+            message = secrets.scrub(message)
+        # the traceback of what was given a secret may hold it
+        cause = error if config is spec.config else None
+        raise error_of(str(code), message, line_of(error, code)) from cause
 
 
 def _commands(
@@ -349,9 +355,15 @@ def _suggest_function(name: str, holder: Any, module: ModuleType) -> str:
 
 
 def _holder(
-    spec: PluginSpec, module: ModuleType, code: Path, config: Mapping[str, Json]
+    spec: PluginSpec,
+    module: ModuleType,
+    code: Path,
+    config: Callable[[], Mapping[str, Json]],
 ) -> Any:
-    """Return the commands' holder: the module or its plugin object."""
+    """Return the commands' holder: the module or its plugin object.
+
+    `config` reads secrets; it is called only for a constructor that takes them.
+    """
     if isinstance(cls := getattr(module, "Plugin", None), type):
         return make_instance(cls, config)
     if all(
@@ -363,15 +375,20 @@ def _holder(
     if maker is None:
         return module
     where = {"config_folder": str(code.parent), "config_file": FILE_NAME}
-    filled = {"config": {**spec.raw["config"], **config}} if config else {}
-    return maker({**spec.raw, **filled, "_config_info": where})
+
+    def manifest() -> dict[str, Json]:
+        given = config()
+        filled = {"config": {**spec.raw["config"], **given}} if given else {}
+        return {**spec.raw, **filled, "_config_info": where}
+
+    return maker(manifest)
 
 
 def _maker(module: ModuleType) -> Callable[..., Any] | None:
-    """Return the factory of an older plugin, which takes the manifest."""
+    """Return the factory of an older plugin, which takes the manifest's reader."""
     constructor: Any = getattr(module, "constructor", None)
     if callable(constructor):
-        return constructor
+        return lambda manifest: constructor(manifest())
     own: list[type[Any]] = [
         value
         for value in vars(module).values()
