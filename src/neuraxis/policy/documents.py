@@ -82,8 +82,8 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
 
     def own() -> bool:
         """Written here, or by an earlier session and untouched since."""
-        known = facts.files
-        return name in origins.files or (known is not None and known.is_own(name))
+        files = facts.files
+        return name in origins.files or (files is not None and files.is_own(name))
 
     if use in ("change", "move"):
         return known and is_document(name, said) and (use == "change" or own())
