@@ -384,11 +384,14 @@ def _holder(
     return maker(manifest)
 
 
-def _maker(module: ModuleType) -> Callable[..., Any] | None:
+def _maker(
+    module: ModuleType,
+) -> Callable[[Callable[[], Mapping[str, Json]]], Any] | None:
     """Return the factory of an older plugin, which takes the manifest's reader."""
     constructor: Any = getattr(module, "constructor", None)
     if callable(constructor):
-        return lambda manifest: constructor(manifest())
+        make: Callable[..., Any] = constructor
+        return lambda manifest: make(manifest())
     own: list[type[Any]] = [
         value
         for value in vars(module).values()
