@@ -1,4 +1,4 @@
-"""Find or create the object that has the commands of a plugin's code."""
+"""Module or object with the commands of a plugin's code."""
 
 from __future__ import annotations
 
