@@ -216,6 +216,6 @@ def test_a_context_without_an_annotation_is_one_warning() -> None:
         return number
 
     for function, name in ((short, "ctx"), (long, "context")):
-        (told,) = [text for text in check_plugin(function) if f" {name} " in text]
+        (told,) = [text for text in check_plugin(function) if ": Context" in text]
         assert f"the parameter {name} has no type hint, so that the model" in told
         assert told.endswith(f"write `{name}: Context` for the runtime's")
