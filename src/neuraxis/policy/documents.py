@@ -36,14 +36,14 @@ LOADED = frozenset(
 SCRIPTS = frozenset(
     (
         *("admin", "app", "apps", "asgi", "bootstrap", "build", "celeryconfig"),
-        *("conf", "config", "conftest", "dodo", "fabfile", "hubconf", "init"),
-        *("lambda", "locustfile", "main", "manage", "models", "noxfile", "pavement"),
-        *("pelicanconf", "plugin", "settings", "setup", "sitecustomize", "snakefile"),
-        *("streamlit", "tasks", "test", "urls", "usercustomize", "versioneer"),
-        *("views", "wsgi"),
+        *("composer", "conf", "config", "conftest", "deno", "dodo", "fabfile"),
+        *("hubconf", "init", "lambda", "locustfile", "main", "manage", "mcp"),
+        *("models", "noxfile", "pavement", "pelicanconf", "plugin", "pom"),
+        *("settings", "setup", "sitecustomize", "snakefile", "streamlit", "tasks"),
+        *("test", "urls", "usercustomize", "versioneer", "views", "wsgi"),
     )
 )
-"""Words in the names of Python files that tools load; also those in `test…`."""
+"""Words in names of `.py .json .xml` files that tools load; `.py` also in `test…`."""
 CODE = (
     *(".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml"),
     *(".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat"),
@@ -119,6 +119,8 @@ def is_document(path: str, request: Iterable[str]) -> bool:
         return False
     if suffix in (".txt", ".rst") and stem.startswith("test"):
         return False  # pytest runs what stands in it
+    if suffix in (".json", ".xml") and not SCRIPTS.isdisjoint(_name_words(name)):
+        return False
     if suffix in DATA:  # by its name, or as a form of a file: sales.csv as sales.json
         named = [os.path.splitext(token) for text in request for token in tokens(text)]
         return any(ends and os.path.basename(of).lower() == stem for of, ends in named)
