@@ -272,7 +272,7 @@ def test_C24_a_result_in_a_text_is_not_expanded(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_C21_the_model_reads_that_braces_are_text(dialect: str) -> None:
+def test_the_model_reads_that_braces_are_text(dialect: str) -> None:
     """What looks like a reference and is none stays, with a warning beside it."""
     tools = {("make", "make"): "make", ("look", "look"): "look"}
     lamp, note = "{{ previous_result['lamp'] }}", "{{ result['note'] }}"

@@ -182,7 +182,7 @@ def asset_path_not_found(
 
 
 def braces_are_text(where: str, braces: str, close: Sequence[str]) -> str:
-    """Tell of braces that are no reference (rule C21)."""
+    """Tell of braces without a reference (rule C21)."""
     return (
         f"{where}: {quote(braces)} was passed on as text, since it begins with none of "
         f"previous_result, results[n] and the steps' names.{did_you_mean(close)}"

@@ -188,7 +188,7 @@ class CallReader(Struct, kw_only=True):
         return Template(parts=tuple(parts))
 
     def _warn_of_text(self, path: Path, text: str, names: set[str]) -> None:
-        """Warn of braces that stay text and may be meant as a reference.
+        """Warn of braces left as text and perhaps meant as a reference.
 
         They are the whole value, or their root is nearly one that there is.
         """

@@ -129,7 +129,7 @@ def split(text: str, names: Collection[str], *, strict: bool = False) -> list[Pi
 
 
 def foreign(text: str, names: Container[str]) -> Iterator[tuple[str, str]]:
-    """Yield what stands between braces with another root, and that root."""
+    """Yield the braces with another root, and the root."""
     for found in _BRACES.finditer(text):
         if _root(text, found.start(), names) is None:
             yield found[0], found[1]
