@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from neuraxis.call_errors import malformed_reply
 from neuraxis.dialects.families.cut import (
     between_calls,
+    frame_that_opens,
     without_frames,
 )
 from neuraxis.messages import CallError
@@ -121,10 +122,15 @@ def said_around(
     thought = _REACT.match(stretches[0])
     if thought is not None and (block or thought[0].endswith(":")):
         stretches[0] = stretches[0][thought.end() :]
-    bare = [
-        without_frames(part) or ("" if block else part.strip()) for part in stretches
-    ]
+    bare = [_words(part, whole=not block) for part in stretches]
     said = tuple(part for part in bare if part)
     if block and said:
         notes["text around the block"] = None
     return said
+
+
+def _words(part: str, *, whole: bool) -> str:
+    """Return a text without frames; `whole`: not those of calls in it."""
+    if whole and frame_that_opens(part) is not None:
+        return part.strip()
+    return without_frames(part) or (part.strip() if whole else "")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from neuraxis.dialects.families.family import BAR, Family, Reading, Taken
 from neuraxis.dialects.families.gemma import GEMMA
 from neuraxis.dialects.families.harmony import HARMONY
@@ -148,26 +150,52 @@ _TOO_MUCH = "too much before this looks like calls and is none"
 _NOT_ONLY_CALLS = "expected nothing but calls with values in a fence"
 
 
-def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) -> Take:
-    fences = counted = last = defined = wasted = 0
+class _Fences(Struct):
+    """Fences of a reply, as far as its calls were read."""
 
-    def is_program(start: int, end: int) -> bool:
-        """Return whether the fence around a call holds more than calls."""
-        nonlocal fences, counted, last, defined
-        fences += text.count("```", counted, start)
-        before, last, counted = last, end, start
-        if fences % 2 == 0:
-            return False
-        if (fence := text.rfind("```", before, start)) >= 0:
-            before = text.find("\n", fence, start) + 1 or fence + 3
+    text: str
+    count: int = 0
+    counted: int = 0
+    opened: int = 0
+    since: int = 0
+    """End of the last call, or beginning of the fence around the next one."""
+    defines: bool = False
+    """Whether that fence defines a function or class."""
+
+    def around(self, start: int) -> bool:
+        """Return whether a call stands in a fence."""
+        text = self.text
+        self.count += text.count("```", self.counted, start)
+        fence = text.rfind("```", max(self.since, self.counted), start)
+        self.counted = start
+        if self.count % 2 == 1 and fence >= 0:
+            self.opened = fence
+            self.since = text.find("\n", fence, start) + 1 or fence + 3
             own = text.startswith("tool_code", fence + 3)
-            defined = fences if not own and _DEFINES.search(text, before, start) else 0
-        behind = end_of(_COMMENTS, text, end)
+            defined = None if own else _DEFINES.search(text, self.since, start)
+            self.defines = defined is not None
+        return self.count % 2 == 1
+
+    def is_first(self) -> bool:
+        """Return whether the fence stands alone, without a function in it."""
+        return not self.defines and _is_alone(self.text, self.opened)
+
+    def is_program(self, start: int, end: int, pattern: re.Pattern[str]) -> bool:
+        """Return whether the fence around a call holds more than calls."""
+        fenced, before, self.since = self.around(start), self.since, end
+        if not fenced:
+            return False
+        text, behind = self.text, end_of(_COMMENTS, self.text, end)
         if behind == len(text):
             raise cut_off(text, "inside a fence")
         ends = text.startswith("```", behind) or pattern.match(text, behind)
         only_calls = ends and _COMMENTS.fullmatch(text, before, start)
-        return defined == fences or not only_calls
+        return self.defines or not only_calls
+
+
+def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) -> Take:
+    wasted = 0
+    fences = _Fences(text)
 
     def take(match: re.Match[str], value: ReadValue) -> Piece | None:
         nonlocal wasted
@@ -176,7 +204,13 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
         if (tag and text[start - 1 : start] == "`") or _is_cited(text, start, start):
             return None
         at = start if tag else match.end()
-        reading = Reading(value, is_tool, framed, lambda: _is_alone(text, start))
+        reading = Reading(
+            value,
+            is_tool,
+            framed,
+            is_alone=lambda: _is_alone(text, start),
+            is_fenced=lambda: fences.around(start) and fences.is_first(),
+        )
         try:
             if wasted > MOST_WASTED + 4 * len(text):
                 raise broken(text, start, _TOO_MUCH)
@@ -188,8 +222,8 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
             marked = text[at - 1 : at] == "`" and text[at - 3 : at] != "```"
             if marked and text[taken.end - 1] != "`":
                 return None
-            if text[at] not in "<{" and is_program(start, taken.end):
-                if defined == fences:
+            if text[at] not in "<{" and fences.is_program(start, taken.end, pattern):
+                if fences.defines:
                     return None
                 raise broken(text, start, _NOT_ONLY_CALLS)
         except Broken as error:

@@ -33,6 +33,8 @@ class Reading(Struct):
     """True: a token of the model's own says that a call follows."""
     is_alone: Callable[[], bool] = bool
     """Whether nothing but frames and fences stands before it in the reply."""
+    is_fenced: Callable[[], bool] = bool
+    """Whether only code without functions stands before it, in one fence."""
     reach: int = 0
     """End of what was read in vain."""
 

@@ -94,7 +94,8 @@ class _Python(Struct, frozen=True):
         except Broken as error:
             reading.reach = max(end, error.fault.position)
             half = error.fault.code == "truncated"
-            code = listed or half or (alone and text.rstrip()[-1] in ")]}`;")
+            opens = alone or reading.is_fenced()
+            code = listed or half or (opens and text.rstrip()[-1] in ")]}`;")
             if reading.framed or (known and code):
                 raise
             return None  # words, or a program that is only shown
