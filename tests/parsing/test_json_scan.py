@@ -93,6 +93,8 @@ def test_json_nst_strict_is_exactly_json(shared_data: Path) -> None:
         ('{"a": 1}\n x', "malformed", "line 2, column 2"),
         ("{'a': 1}", "malformed", "double quotes"),
         ("[NaN]", "malformed", "expected a value"),
+        ("[NaN]", "malformed", "JSON has no NaN and no infinity"),
+        ("[-Infinity]", "malformed", "write a number or null"),
         ("[1e999]", "malformed", "too large"),
         ("[" + "1" * 5000 + "]", "malformed", "too many digits"),
         ('["\\ud800"]', "malformed", "half of a character"),

@@ -143,6 +143,23 @@ def test_what_could_end_in_two_places_is_refused(text: str, brackets: str) -> No
     assert told.value.fault.code == "malformed"
 
 
+@pytest.mark.parametrize(
+    ("text", "brackets", "place", "lost"),
+    [
+        ('"Rome"]', "[{", "column 7", "}"),
+        ('"Rome"\n]\n<!-- RESPONSE_END -->', "[{", "line 2, column 1", "}"),
+        ('"a"}', "{[", "column 4", "]"),
+        ('"b"}]', "[{{", "column 5", "}"),
+    ],
+)
+def test_a_bracket_that_is_missing_behind_a_string_is_named(
+    text: str, brackets: str, place: str, lost: str
+) -> None:
+    """It is no quote inside a string that is not escaped."""
+    with pytest.raises(Broken, match=f'{place}, .*expected "{lost}" before this'):
+        _read(text, 0, brackets)
+
+
 @given(st.text(max_size=8).filter(str.strip), st.data())
 def test_a_string_that_is_cut_off_is_none(value: str, data: st.DataObject) -> None:
     """However much of it is there."""

@@ -31,11 +31,17 @@ def empty_reply() -> CallError:
 
 
 def truncated_reply(detail: str = "") -> CallError:
-    """Report that the model was cut off (rule D10)."""
+    """Report that the model was cut off (rule D10).
+
+    The detail says where the text ends; its end may be forgotten, too.
+    """
+    ended, again = "before its end", "again,"
+    if detail:
+        ended, again = "or not ended", "again to its end or, if it was too long,"
     return CallError(
         code="truncated_reply",
-        message="The reply was cut off before its end, so nothing of it was run. "
-        f"{detail and f'{detail} '}Write it again, shorter: fewer calls, or shorter "
+        message=f"The reply was cut off {ended}, so nothing of it was run. "
+        f"{detail and f'{detail} '}Write it {again} shorter: fewer calls, or shorter "
         "contents.",
     )
 

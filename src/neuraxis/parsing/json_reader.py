@@ -36,6 +36,7 @@ _LOOSE_SPACE = re.compile(
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NUMBER_CUT = re.compile(r"-?[0-9]+(?:\.|(?:\.[0-9]+)?[eE][+-]?)\Z")
 _WORD = re.compile(r"[\w$.+-]+")
+_NO_NUMBER = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _LOOSE_WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
@@ -240,7 +241,10 @@ class Reader:
             known.startswith(word) for known in _ALL_WORDS
         ):
             raise self._cut("inside a word")
-        raise self._broken(position, "expected a value; write text in double quotes")
+        instead = "write text in double quotes"
+        if _NO_NUMBER.fullmatch(word):
+            instead = "JSON has no NaN and no infinity: write a number or null"
+        raise self._broken(position, f"expected a value; {instead}")
 
     def _string(self, position: int, *, is_key: bool) -> tuple[str, int]:
         if self.lenient:

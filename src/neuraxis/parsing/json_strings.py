@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from neuraxis.parsing.json_errors import Broken, broken, cut_off, end_of
+from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of, place
 
 UNESCAPED_QUOTES = "unescaped quotes inside a string"
 CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
@@ -85,8 +85,11 @@ def read_string(
             text, start, close, open_brackets, is_key, note, quotes_inside
         )
     except Broken as error:
+        fault = error.fault
+        for inside in quotes_inside[:1]:
+            fault = _lost_bracket(text, inside + 1, open_brackets) or fault
         reach = max([error.fault.reach, *quotes_inside[-1:]])
-        raise Broken(replace(error.fault, reach=reach)) from None
+        raise Broken(replace(fault, reach=reach)) from None
 
 
 def _read_triple(
@@ -140,7 +143,8 @@ def _read_loose(
         if cursor >= len(text):
             if quotes_inside and text.rstrip()[-1] in "}])>`":
                 raise _unclear(text, quotes_inside[0])  # its end is written
-            raise cut_off(text, f"inside the string that begins at {start}")
+            begun = f"inside the string that begins at {place(text, start)}"
+            raise cut_off(text, f"{begun}, without a closing quote")
         if text[cursor] == "\\":
             piece, cursor = _escape(text, cursor, close, note)
             parts.append(piece)
@@ -189,11 +193,7 @@ def _may_end(
     """Return whether the text at `position` can follow the string's end."""
     if is_key:
         return _COLON.match(text, position) is not None
-    position = _skip(text, position)
-    depth = len(open_brackets)
-    while depth and text[position : position + 1] == _closer(open_brackets[depth - 1]):
-        depth -= 1
-        position = _skip(text, position + 1)
+    position, depth = _behind_closers(text, position, open_brackets)
     if depth == 0:
         # the whole value ends here: what follows may be prose, but no more string
         position = end_of(_CLOSERS, text, position)
@@ -231,6 +231,33 @@ def _may_end(
             )
         return _VALUE.match(text, position) is not None
     return in_object and not quotes and key_follows(text, position)
+
+
+def _behind_closers(
+    text: str, position: int, open_brackets: Sequence[str]
+) -> tuple[int, int]:
+    """Return the place behind closing brackets, and how many are still open."""
+    position = _skip(text, position)
+    depth = len(open_brackets)
+    while depth and text[position : position + 1] == _closer(open_brackets[depth - 1]):
+        depth -= 1
+        position = _skip(text, position + 1)
+    return position, depth
+
+
+def _lost_bracket(
+    text: str, position: int, open_brackets: Sequence[str]
+) -> Fault | None:
+    """Return the fault of a string before a bracket of another kind."""
+    position, depth = _behind_closers(text, position, open_brackets)
+    if not depth or text[position : position + 1] not in ("]", "}"):
+        return None
+    return broken(
+        text,
+        position,
+        f'expected "{_closer(open_brackets[depth - 1])}" before this bracket, if the '
+        'string before it ends there; write \\" for a quote inside a string',
+    ).fault
 
 
 def _skip(text: str, position: int) -> int:

@@ -93,6 +93,37 @@ def test_D10_no_prefix_of_arguments_is_run(case: Case) -> None:
                     assert reason == "tool_calls"
 
 
+@pytest.mark.parametrize(
+    ("text", "where", "said"),
+    [
+        (
+            r'{"name": "SEARCH", "arguments": "{\"query\": \"x\""}',
+            "[0].arguments",
+            "the arguments of SEARCH as a JSON object (the text ends before its",
+        ),
+        (
+            '{"name": "SEARCH", "arguments": "x"}',
+            "[0].arguments",
+            "the arguments of SEARCH as a JSON object (line 1, column 1",
+        ),
+        ("[TOOL_CALLS]", "", "Write it again to its end or, if it was too long,"),
+        (
+            '{"name": "SEARCH", "arguments": {"query": "x}}',
+            "",
+            'at "\\"x}}", without a closing quote. Write it again to its end or',
+        ),
+    ],
+)
+def test_a_fault_of_a_call_in_the_text_is_named(
+    text: str, where: str, said: str
+) -> None:
+    """Its arguments that are no JSON, and an end that is missing."""
+    reply = native().decode(Completion(text=text), next_id=counter())
+    (error,) = reply.errors
+    assert error.where == where
+    assert said in error.message
+
+
 # --- definitions --------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from neuraxis.call_errors import malformed_reply
 from neuraxis.dialects.families.family import bare
 from neuraxis.formatting import path_text, quote
 from neuraxis.messages import Call, CallError, Path
+from neuraxis.parsing.json_errors import Fault
 from neuraxis.parsing.json_scan import Value, loads
 from neuraxis.specs import Json
 
@@ -217,7 +218,10 @@ def _call(item: Json, path: Path, reading: Reading) -> Call | None:
         return _refuse(reading, path, 'an object with the key "tool"', item)
     intent = cast("dict[str, Json]", item)
     if "tool" not in intent and reading.lenient:
-        intent = _flattened(intent, reading)
+        flat = _flattened(intent, path, reading)
+        if flat is None:
+            return None
+        intent = flat
     if "tool" not in intent:
         return _refuse(reading, path, 'the key "tool" with the name of a tool', item)
     tool = intent["tool"]
@@ -288,7 +292,9 @@ def _from_flat(
     )
 
 
-def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
+def _flattened(
+    intent: dict[str, Json], path: Path, reading: Reading
+) -> dict[str, Json] | None:
     """Flatten `{"name", "arguments"}`, bare or under "function"."""
     function = intent.get("function")
     if isinstance(function, dict) and not set(intent) - {"type", "id", "function"}:
@@ -307,9 +313,14 @@ def _flattened(intent: dict[str, Json], reading: Reading) -> dict[str, Json]:
         reading.notes[f'"{said}" instead of "tool"'] = None
         given = {key: value for key, value in intent.items() if key != said}
         return flat_intent(str(name), given, reading)
-    arguments = _object(intent[nested[0]])
+    given = intent[nested[0]]
+    arguments = _object(given)
     if not isinstance(arguments, dict):
-        return intent
+        fault = loads(given) if isinstance(given, str) else None
+        expected = f"the arguments of {name} as a JSON object"
+        if isinstance(fault, Fault):
+            expected += f" ({fault.message})"
+        return _refuse(reading, (*path, nested[0]), expected, given)
     reading.notes[f'"{said}" and "{nested[0]}" instead of a flat intent'] = None
     return flat_intent(name, cast("dict[str, Json]", arguments), reading)
 
