@@ -43,6 +43,8 @@ def _kind(value: Any) -> str:
     if is_picture(value):
         return f"a picture of {value.size[0]} x {value.size[1]} pixels"
     match value:
+        case str():
+            return f"a text of {counted(len(value), 'character')}"
         case bytes() | bytearray() | memoryview():
             return size_text(memoryview(cast("bytes", value)).nbytes)
         case list() | tuple():
