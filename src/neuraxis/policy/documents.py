@@ -101,7 +101,7 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
-    """Whether the request names a file or its folder, not only another file in it."""
+    """Whether the request names a file, or the folder of it."""
     folder = os.path.dirname(path)
     in_named = folder != "" and (
         is_named(folder, request) or _are_said(folder, _words(request))
