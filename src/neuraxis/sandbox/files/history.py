@@ -201,7 +201,7 @@ class FileHistory:
             FileRefused: the old version cannot be stored.
         """
         with self._lock:
-            was_own, before, mode, stored = self.is_own(path), "", 0, False
+            before, mode, stored = "", 0, False
             found = operations.look(self.workspace, path)
             makes_room = gone is not None and found and stat.S_ISDIR(found.st_mode)
             if found is not None and not makes_room:
@@ -215,14 +215,14 @@ class FileHistory:
                     with operations.opened(self.workspace, path) as fd:
                         before = self.store.put(pieces_of(fd), found.st_size, path)
                     stored = before != after
-            own = bool(after) and whole
+            own, was_own = bool(after) and whole, before == self._known().get(path, "")
             for folder in operations.missing_folders(
                 self.workspace, path, gone=gone or ()
             ):
                 self._report(call_id, folder, "folder", after="folder")
             self._report(
                 call_id, path, kind, before=before, after=after,
-                mode=mode, own=own, was_own=was_own,
+                mode=mode, own=own, was_own=was_own and before != "",
             )  # fmt: skip
         return stored
 
@@ -365,9 +365,8 @@ class FileHistory:
         data = self.store.get(then.before)
         if data is None:
             return "lost"
-        # no quota: these bytes lay here before
-        room = workspace.Quota(file_bytes=len(data), total_bytes=1 << 62, files=1 << 62)
-        workspace.write_bytes(self.workspace, path, data, quota=room)
+        # these bytes lay here before
+        workspace.write_bytes(self.workspace, path, data, quota=workspace.UNLIMITED)
         operations.set_mode(self.workspace, path, then.mode)
         self._note(path, then.before if then.was_own else "")
         return "restored"
