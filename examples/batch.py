@@ -2,13 +2,16 @@
 
 import asyncio
 import sys
+import tempfile
 
 from neuraxis import Options, Session, run_many
 from neuraxis.journal import open_journal
 from neuraxis.testing import ScriptedModel
 
 ROWS = {f"r{n}": f"Is review {n} kind?" for n in range(1, 7)}
-journal = open_journal("batch.db")
+journal = open_journal(
+    f"{tempfile.mkdtemp()}/batch.db"
+)  # a file of its own: you keep one
 model = sys.argv[1:] or ScriptedModel(lambda prompt: "It is kind.")
 
 

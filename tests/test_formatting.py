@@ -22,6 +22,7 @@ from neuraxis.formatting import (
     path_text,
     quote,
     type_name,
+    with_article,
 )
 from neuraxis.messages import Path
 
@@ -33,6 +34,15 @@ JSON = st.recursive(
 PATHS = st.lists(
     st.integers(0, 20) | st.text("ab0._-[]\"'é ", max_size=3), max_size=4
 ).map(tuple)
+
+
+@pytest.mark.parametrize(
+    ("noun", "told"),
+    [("Order", "an Order"), ("hour", "an hour"), ("unit", "a unit"), ("", "a ")],
+)
+def test_a_noun_has_its_article(noun: str, told: str) -> None:
+    """A class may be named as it likes, and have no name."""
+    assert with_article(noun) == told
 
 
 @given(JSON | st.text("a\x85\u2028\u2029\n\x0b\x1c"))

@@ -3,12 +3,15 @@
 import asyncio
 import sqlite3
 import sys
+import tempfile
 
 from pydantic_ai import Agent
 from scripted import scripted
 
 ROWS = {f"r{n}": f"Is review {n} kind?" for n in range(1, 7)}
-store = sqlite3.connect("batch.db")
+store = sqlite3.connect(
+    f"{tempfile.mkdtemp()}/batch.db"
+)  # a file of its own: you keep one
 store.execute("CREATE TABLE IF NOT EXISTS done (row TEXT PRIMARY KEY, answer TEXT)")
 agent = Agent(sys.argv[1] if sys.argv[1:] else scripted("It is kind."))
 

@@ -196,7 +196,8 @@ def describe_given(value: Any) -> str:
 
 def with_article(name: str) -> str:
     """Return a noun behind `a` or `an`."""
-    return f"an {name}" if name[0] in "AEIOaeio" else f"a {name}"
+    is_open = name.lower().startswith((*"aeio", "hour"))
+    return f"an {name}" if is_open else f"a {name}"
 
 
 TEXT = 500

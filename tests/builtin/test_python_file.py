@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from neuraxis.builtin.python_file import plugin, traceback_hints
 from neuraxis.plugins.context import Context
@@ -44,6 +45,15 @@ def test_C12_what_cannot_be_run(path: str, context: Context) -> None:
     answer = plugin.run(path, context)
     assert (False, "") == (answer["success"], answer["output"])
     assert answer["error"]
+
+
+def test_a_scripts_files_are_as_large_as_the_setting_says(context: Context) -> None:
+    """`files.file_bytes` is of what scripts write, too; 64 MiB if it is not set."""
+    script = _script(context, "open('big.md', 'w').write('x' * 2_000_000)")
+    assert plugin.run(script, context)["success"]
+    limited = replace(context, settings={"files.file_bytes": 1_000_000})
+    assert not plugin.run(script, limited)["success"]
+    assert (context.workspace / "big.md").stat().st_size <= 2_000_000
 
 
 def test_written_and_run_by_one_name(context: Context) -> None:

@@ -55,6 +55,10 @@ def test_each_line_is_answered_once() -> None:
         ('{"id": 1, "request": "a"}\n{"id": 1, "request": "b"}', "twice"),
         ('{"request": "a", "attach": "b"}', "got attach"),
         ('"a"\n{"request": " "}', "line 2: the request is empty: write "),
+        ('"a"\n[1]\n"b"\n{', "line 2: expected"),
+        ('"a"\n[1]\n"b"\n{', "\nrows.jsonl, line 4: "),
+        ("[1]\n" * 30, "line 20: expected"),
+        ("[1]\n" * 30, "\n… 10 more lines"),
     ],
 )
 def test_a_wrong_line_is_told_before_anything_runs(lines: str, words: str) -> None:

@@ -141,3 +141,17 @@ def lines() -> object:
         cli, ("call", "-p", "taking.py", "lines"), standalone_mode=False
     )
     assert done.stdout == "one\ntwo\n", (done.output, done.exception)
+
+
+def test_a_plugin_that_is_not_loaded_is_told_with_its_file() -> None:
+    """A plugin file here is named; -p is told for any other."""
+    for target in ("taking.take", "taking"):
+        done = CliRunner().invoke(cli, ["call", target], standalone_mode=False)
+        assert str(done.exception).endswith("such as -p taking.py")
+    done = CliRunner().invoke(cli, ["call", "crm.find"], standalone_mode=False)
+    assert str(done.exception) == (
+        'The requested plugin "crm" does not exist. A plugin of your own is given with '
+        "-p, such as -p FILE.py"
+    )
+    done = CliRunner().invoke(cli, ["call", "files.fin"], standalone_mode=False)
+    assert "-p" not in str(done.exception)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from click.testing import CliRunner, Result
 from neuraxis.cli.main import cli
 from neuraxis.dialects import DIALECTS
 from neuraxis.errors import ConfigError, ModelUnavailable, StorageError
+from neuraxis.events import MessageSent, ModelStarted
+from neuraxis.journal import open_journal
 
 LISTED = [{"tool": "list_files"}]
 UNKNOWN = [{"tool": "list_fils"}]
@@ -151,6 +154,10 @@ def test_a_model_that_does_not_answer_is_a_failure(here: Path) -> None:
     assert done.stderr.startswith("neuraxis: ")
     asked = neuraxis("models", "test", "openai:gpt-x")
     assert isinstance(asked.exception, ModelUnavailable)
+    planner = neuraxis("models", "test", "local:")
+    assert planner.return_value == 1
+    assert "no language model" in planner.stderr
+    assert "neuraxis models test local:smollm2" in planner.stderr
 
 
 def test_a_lock_of_one_plugin_leaves_the_built_in_ones(here: Path) -> None:
@@ -222,6 +229,19 @@ def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
     again = neuraxis("undo", "--journal", "j.db")
     said = "nothing to undo: no run in the journal j.db changed a file\n"
     assert again.stderr == said
+
+
+def test_undo_names_a_folder_that_is_not_the_workspace_here(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it restores anything there."""
+    write = [{"tool": "FILEWRITER", "file_path": "a.md", "contents": "x"}]
+    run("write a.md", replies=[write, "Written."])
+    (here / "other").mkdir()
+    monkeypatch.chdir(here / "other")
+    undone = neuraxis("undo", "--journal", "../j.db")
+    first = f"the files are in {here / 'neuraxis-workspace'}\nundoing "
+    assert undone.stderr.startswith(first)
 
 
 def test_undo_goes_back_in_the_order_of_the_changes(here: Path) -> None:
@@ -332,7 +352,7 @@ def test_a_continued_session_keeps_its_model(here: Path, way: tuple[str, ...]) -
     own = listed()[0]["session"]
     done = neuraxis(way[0], "--journal", "j.db", *way[1:])
     assert (done.return_value, done.stdout) == (0, "There.\n"), done.output
-    assert f"going on with session {own} and scripted:m.yaml\n" in done.stderr
+    assert f"continuing session {own} with scripted:m.yaml\n" in done.stderr
     quiet = neuraxis(way[0], "-q", "--journal", "j.db", *way[1:])
     assert quiet.stderr == ""
     Path("n.yaml").write_text('["Other."]', encoding="utf-8")
@@ -349,3 +369,45 @@ def test_a_continued_session_whose_model_is_gone_says_so(here: Path) -> None:
     assert isinstance(done.exception, ConfigError)
     assert "was run with the model 'scripted:m.yaml'" in str(done.exception)
     assert "name one with -m" in str(done.exception)
+
+
+def test_sessions_ls_shows_the_last_twenty(here: Path) -> None:
+    """And how many more there are; --all and --json give all."""
+    with closing(open_journal("j.db")) as journal:
+        for number in range(23):
+            said = MessageSent(sender="user", receiver="model", content="Hi")
+            journal.append(f"s{number}", said)
+    short = neuraxis("sessions", "ls", "--journal", "j.db").stdout.splitlines()
+    assert (len(short), short[-1]) == (22, "… and 3 more: --all")
+    whole = neuraxis("sessions", "ls", "--journal", "j.db", "--all").stdout
+    assert len(whole.splitlines()) == 24
+    assert len(listed()) == 23
+
+
+def continued(model: str, *settings: str) -> Result:
+    """`run -c` of a session that asked a model."""
+    with closing(open_journal("j.db")) as journal:
+        journal.append("s1", ModelStarted(turn=1, model=model))
+    return neuraxis("run", "--journal", "j.db", "-c", *settings, "two")
+
+
+def test_a_session_with_failover_is_not_continued_with_another_model(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The names of several models together are the name of none."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    done = continued("openai:gpt-5-mini, else anthropic:claude-x")
+    assert isinstance(done.exception, ConfigError)
+    assert "several models (openai:gpt-5-mini, else ant" in str(done.exception)
+    assert "name one with -m" in str(done.exception)
+
+
+def test_a_continued_session_is_told_to_name_its_server_again(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal holds the model's name only."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    told = "with openai:gpt-x; give --base-url again if it had one\n"
+    assert told in continued("openai:gpt-x").stderr
+    again = continued("openai:gpt-x", "--base-url", "http://127.0.0.1:9/v1")
+    assert "with openai:gpt-x\n" in again.stderr

@@ -128,3 +128,29 @@ def test_a_stuck_model_repeats_an_effect_only_so_often() -> None:
     assert len(pressed) == 2
     told = [result.status for result in answer.calls]
     assert told == ["done", "done", "failed", "failed"]
+
+
+def test_a_deep_value_from_outside_is_looked_at() -> None:
+    """It has no JSON to compare: the call is none that was made before."""
+
+    @command(effects={"kind": "read", "others_write": True})
+    def inbox() -> list[Any]:
+        """Mails."""
+        body: Any = "x"
+        for _ in range(3_000):
+            body = {"a": body}
+        return [{"id": 1, "body": body}, {"id": 2}]
+
+    mails = "asset://a1/content/response"
+    answer = _run(
+        [inbox, "neuraxis:assets"],
+        _block({"tool": "inbox"}),
+        _block(
+            {"tool": "asset_text", "asset": mails},
+            {"tool": "asset_grep", "asset": mails, "pattern": "id"},
+            {"tool": "asset_lines", "asset": mails},
+            {"tool": "asset_rows", "asset": mails},
+            {"tool": "describe_asset", "asset": mails},
+        ),
+    )
+    assert [result.status for result in answer.calls] == ["done"] * 6

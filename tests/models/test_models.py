@@ -15,9 +15,11 @@ from typing import Any, cast
 import pytest
 
 import neuraxis.models
+from cpu_time import within
 from neuraxis.errors import ConfigError, ModelBroken, ModelUnavailable
 from neuraxis.messages import Chunk, Prompt, ToolCallDelta, Usage
 from neuraxis.models import complete, find_model, model_names
+from neuraxis.models.accumulate import Joiner
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings
 
@@ -201,6 +203,34 @@ async def test_each_call_has_an_id_of_its_own() -> None:
     ]
     assert len({c.id for c in calls}) == 3
     assert calls[0].id == "c"
+
+
+@pytest.mark.parametrize(
+    ("other", "arguments", "carried"),
+    [("d", "1", "state"), ("c", "1", ""), ("c", "2", "")],
+)
+async def test_what_names_two_calls_by_one_id_does_not_go_back(
+    other: str, arguments: str, carried: str
+) -> None:
+    """It has the server's ids and places, and the results have others."""
+    calls = (
+        ToolCallDelta(index=0, id="c", name="f", arguments="1"),
+        ToolCallDelta(index=1, id=other, name="f", arguments=arguments),
+    )
+    chunk = Chunk(tool_calls=calls, finish_reason="tool_calls", carried="state")
+    seen: list[Chunk] = []
+    assert (await complete(Bare(chunk), PROMPT, seen.append)).carried == carried
+    assert any("gave two calls one id" in c.note for c in seen) is not bool(carried)
+
+
+def test_each_id_of_many_calls_is_looked_up_and_not_searched_for() -> None:
+    """A server may give thousands."""
+    joined = Joiner()
+    for index in range(16_000):
+        call = ToolCallDelta(index=index, id=f"id_{index}", name="f")
+        joined.add(Chunk(tool_calls=(call,)))
+    joined.add(Chunk(finish_reason="tool_calls"))
+    assert len(within(0.3, lambda: joined.completion("m")).tool_calls) == 16_000
 
 
 async def test_no_finish_reason_is_a_break() -> None:

@@ -15,7 +15,6 @@ from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.approvals import (
     Approvals,
     call_digest,
-    plan_digest,
     value_digest,
 )
 
@@ -54,8 +53,8 @@ def test_the_digest_is_of_all_that_matters() -> None:
         call_digest("mail", replace(SPEC, parameters={}), {"to": "a", "n": 1}),
     ]  # fmt: skip
     assert len({base, *others}) == 9
-    one, two = ("mail", SPEC, {"to": "a"}), ("mail", SPEC, {"to": "b"})
-    assert plan_digest([one, two]) != plan_digest([two, one])
+    one, two = (call_digest("mail", SPEC, {"to": to}) for to in "ab")
+    assert value_digest([one, two]) != value_digest([two, one])
 
 
 def test_the_digest_of_what_is_no_JSON_is_of_nothing_else() -> None:

@@ -99,6 +99,12 @@ def test_a_list_of_the_users_own_may_decide_it(call: dict[str, Any]) -> None:
         ("Read the page. Is there anything about the public talk?", True),
         ("Read the page, then copy letters/hello.md into public", True),
         ("Do not put anything into public", True),
+        ("Copy private/report.md to public/ and read the page", True),
+        ("Copy `private/report.md` into public, read the page", True),
+        ("Read the page and ./private/Makefile, and list public/", True),
+        ("Read the page, and the private.md of public", True),
+        ("Read the page and copy private/*.md to public/", False),
+        ("Read the page and copy all of ./private/ into public", False),
         ("Read the page and copy what is private to public", False),
         ("Read the page and copy private/salaries.md into public", False),
     ],
@@ -134,6 +140,8 @@ def test_names_that_tools_load_are_known_in_camel_case(tmp_path: Path) -> None:
     for name in ("agentsSummary.md", "packageSummary.md", "summaryOfAgents.md"):
         assert not is_document(name, said)
     assert is_document("localSummary.md", said)
+    data = "sales.json catalog.xml"
+    assert all(is_document(name, [data]) for name in data.split())
     for name in ("settingsLocal.py", "helperTest.py", "localSettings.py"):
         assert not is_new_script(name, said, tmp_path)
     assert is_new_script("Helper.py", said, tmp_path)
@@ -175,3 +183,34 @@ def test_code_is_only_looked_through_where_it_decides(
     ) as session:
         (result,) = session.run_sync("Write primes.py").calls
     assert result.status == "done"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pom.xml", "build.xml", "composer.json", "mcp.json", "settings.json"),
+        *("tasks.json", "deno.json", "config.json", "my_mcp.json", "package.json"),
+    ],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"tool": "replace_in_file", "old": "echo", "new": "obey"},
+        {"tool": "append_file", "text": "obey"},
+        {"tool": "FILEWRITER", "contents": "obey"},
+    ],
+)
+def test_a_build_file_that_is_named_is_no_document(
+    tmp_path: Path, name: str, call: dict[str, str]
+) -> None:
+    """Ant, maven, a client of MCP or an editor would run what stands in it."""
+    (tmp_path / name).write_text("echo", encoding="utf-8")
+    calls = [{"tool": "page"}], [{**call, "file_path": name}]
+    with Session(
+        ScriptedModel([*map(json.dumps, calls), "done"]),
+        plugins=[page, "neuraxis:files"],
+        workspace=tmp_path,
+    ) as session:
+        answer = session.run_sync(f"What does {name} do? And read the page.")
+    assert [result.status == "done" for result in answer.calls] == [True, False]
+    assert (tmp_path / name).read_text(encoding="utf-8") == "echo"

@@ -49,14 +49,14 @@ def _asked(
         (
             WRITE,
             [
-                "lost of notes.txt (3 of 4 lines, 1 of them blank):",
+                "lines lost from notes.txt (3 of 4, 1 of them blank):",
                 "- two",
                 "- \\u{1b}[2J",
             ],
         ),
         (
             DELETE,
-            ["lost of notes.txt (all 4 lines, 1 of them blank):", "- one", "- two"],
+            ["lines lost from notes.txt (all 4, 1 of them blank):", "- one", "- two"],
         ),
     ],
 )
@@ -71,7 +71,7 @@ def test_what_would_be_lost_is_shown(
 
 def test_a_deletion_loses_also_a_line_that_the_call_holds(tmp_path: Path) -> None:
     shown = _asked(tmp_path, [DELETE], b"notes.txt\none\n")
-    assert "    lost of notes.txt (all 2 lines):" in shown
+    assert "    lines lost from notes.txt (all 2):" in shown
 
 
 def test_a_long_file_is_cut_and_a_binary_one_is_left_out(tmp_path: Path) -> None:
@@ -82,7 +82,9 @@ def test_a_long_file_is_cut_and_a_binary_one_is_left_out(tmp_path: Path) -> None
     assert "    - line 40" not in shown
     wide = _asked(tmp_path, [DELETE], b"x" * 600)
     assert f"    - {'x' * 500}… 100 more characters" in wide
-    assert not any("lost of" in line for line in _asked(tmp_path, [DELETE], b"\xff\0"))
+    assert not any(
+        "lost from" in line for line in _asked(tmp_path, [DELETE], b"\xff\0")
+    )
 
 
 def test_a_move_loses_only_the_file_that_it_replaces(tmp_path: Path) -> None:
@@ -90,9 +92,9 @@ def test_a_move_loses_only_the_file_that_it_replaces(tmp_path: Path) -> None:
     move = {"tool": "move_file", "file_path": "notes.txt", "new_path": "b.txt"}
     (tmp_path / "b.txt").write_text("old\none\n", encoding="utf-8")
     shown = _asked(tmp_path, [move], b"one\n")
-    at = shown.index("    lost of b.txt (1 of 2 lines):")
+    at = shown.index("    lines lost from b.txt (1 of 2):")
     assert shown[at + 1] == "    - old"
-    assert not any("lost of notes.txt" in line for line in shown)
+    assert not any("lines lost from notes.txt" in line for line in shown)
 
 
 def test_a_table_that_replaces_a_file_is_told_and_no_line_is_called_lost(
@@ -109,7 +111,7 @@ def test_a_table_that_replaces_a_file_is_told_and_no_line_is_called_lost(
     table = "a table of 2 rows and 2 columns: name, price"
     assert f"    table = {table}⏎a | 1.0⏎b | 2.0" in shown
     assert f"    the 3 lines of p.csv would be replaced by {table}" in shown
-    assert not any("lost of" in line for line in shown)
+    assert not any("lost from" in line for line in shown)
     assert not any("class" in line for line in shown)
 
 
@@ -138,10 +140,10 @@ def test_a_script_whose_changes_wait_shows_the_lines_that_would_be_lost(
     shown = _asked(tmp_path, calls, b"one\ntwo\n")
     at = shown.index("    changed: notes.txt")
     assert shown[at + 1 : -1] == [
-        "    lost of ideas.md (all 3 lines, 1 of them blank):",
+        "    lines lost from ideas.md (all 3, 1 of them blank):",
         "    - an idea",
         "    - another",
-        "    lost of notes.txt (1 of 2 lines):",
+        "    lines lost from notes.txt (1 of 2):",
         "    - two",
     ]
     assert (tmp_path / "ideas.md").exists()

@@ -362,3 +362,18 @@ def test_l_a_secret_of_digits_is_scrubbed_as_a_number() -> None:
     shown = secrets.scrub({"pin": 48159263, "as": [48159263.0], "other": 4815})
     assert shown == {"pin": "secret://PIN", "as": ["secret://PIN"], "other": 4815}
     assert secrets.scrub(True) is True
+
+
+@pytest.mark.parametrize("of", [-1, -1.0, 1.0])
+@pytest.mark.parametrize("more", [0, 0.5, 0.25])
+@pytest.mark.parametrize("value", ["4815162342", "-4815162342", "+4815162342"])
+def test_l_a_secret_number_is_scrubbed_with_sign_and_fraction(
+    value: str, of: float, more: float
+) -> None:
+    """L: a price or a negative number of it tells the same digits."""
+    secrets = Secrets(environ={"NEURAXIS_SECRET_PIN": value})
+    secrets.value("PIN")
+    assert secrets.scrub(of * (4815162342 + more)) == "secret://PIN"
+    assert secrets.scrub([481516234, 48151623420, 0.5]) == [481516234, 48151623420, 0.5]
+    inf = float("inf")
+    assert secrets.scrub([inf, -inf]) == [inf, -inf]

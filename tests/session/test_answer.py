@@ -180,13 +180,20 @@ def test_a_name_of_another_library_is_told_with_ours(name: str, meant: str) -> N
     assert copy.deepcopy(answer).text == "Yes."
 
 
+class _NoLength:
+    def __len__(self) -> int:
+        raise RuntimeError("gone")
+
+
 def test_a_stored_object_is_shown_by_kind_and_size() -> None:
-    """Its content would fill the screen."""
+    """Its content would fill the screen; what it raises is not raised."""
     shown = [
-        (polars.DataFrame({"a": [1, 2]}), "DataFrame 2×1"),
-        ("x" * 90_000, "str 90000"),
-        (7, "int"),
+        (polars.DataFrame({"a": [1, 2]}), "a table of 2 rows and 1 column: a"),
+        ("x" * 90_000, "a text of 90,000 characters"),
+        (_NoLength(), f"an object of the type {__name__}._NoLength"),
     ]
     for value, told in shown:
         stored = StoredAsset(id="a1", read=lambda value=value: value)
         assert repr(stored) == f"StoredAsset(id='a1', {told})"
+    unreadable = StoredAsset(id="a1", read=lambda: len(_NoLength()))
+    assert repr(unreadable) == "StoredAsset(id='a1', lost)"

@@ -11,6 +11,7 @@ import pytest
 
 import neuraxis
 from neuraxis import Context, Options, Session, command
+from neuraxis.assets.embed import COLUMNS, ROWS
 from neuraxis.session import html
 from neuraxis.testing import ScriptedModel
 
@@ -84,6 +85,14 @@ def _answer(tmp_path: Path) -> tuple[Session, Any]:
         workspace=tmp_path,
     )
     return session, session.run_sync(f"Draw it {EVIL}")
+
+
+def test_a_long_table_says_how_much_of_it_is_shown() -> None:
+    """Rows and columns that are left out are counted."""
+    wide = [{f"c{n}": n for n in range(40)}] * 60
+    page = html.of_object(wide)
+    assert f"the first {ROWS} of 60 rows, the first {COLUMNS} of 40 columns" in page
+    assert "2 rows, 1 column<" in html.of_object([{"a": 1}, {"a": 2}])
 
 
 def test_an_answer_shows_its_objects_and_plan(tmp_path: Path) -> None:

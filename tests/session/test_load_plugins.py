@@ -15,6 +15,7 @@ from neuraxis.errors import ConfigError, StorageError
 from neuraxis.journal import open_journal
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.loader import load_plugin
+from neuraxis.policy.secrets import Secrets
 from neuraxis.session.load_plugins import registry_of
 from neuraxis.settings import Settings
 from neuraxis.testing import call, check_plugin
@@ -261,6 +262,13 @@ class Plugin:
         self.config = config
         if config["url"] == "wrong":
             raise ValueError("no such key: " + config["token"])
+        if config["url"] == "behind":
+            raise ValueError("no server\\nfor the key " + config["token"])
+        if config["url"] == "chained":
+            try:
+                raise KeyError(config["token"])
+            except KeyError as error:
+                raise ValueError("no server") from error
 
     def ask(self, *_):
         return str(len(self.config["token"]))
@@ -297,14 +305,40 @@ def test_a_constructor_is_given_its_secret(
     assert "hunter2" not in str(load_plugin(source).spec)
 
 
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("wrong", "no such key: secret://CRM_TOKEN"),
+        ("behind", "ValueError: no server"),
+        ("chained", "ValueError: no server"),
+    ],
+)
 def test_the_error_of_a_constructor_holds_no_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, words: str
 ) -> None:
     """Nor does its cause, which a traceback would show."""
     monkeypatch.setenv("NEURAXIS_SECRET_CRM_TOKEN", "hunter2-hunter2")
-    with pytest.raises(ConfigError, match="no such key: secret://CRM_TOKEN") as told:
-        Session(ScriptedModel([]), plugins=[_needs_key(tmp_path, "wrong")])
+    with pytest.raises(ConfigError, match=words) as told:
+        Session(ScriptedModel([]), plugins=[_needs_key(tmp_path, url)])
     assert "hunter2" not in "".join(traceback.format_exception(told.value))
+
+
+def test_no_secret_is_read_that_no_constructor_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a command may need it; until then no result is searched for it."""
+    folder = Path(_needs_key(tmp_path))
+    codes = (
+        "def ask(*_): return 'ok'",
+        "class Plugin:\n    def ask(self, *_): return 'ok'",
+        "class Old:\n    def command(self, *_): return 'ok'",
+    )
+    for code in codes:
+        (folder / "plugin.py").write_text(code, encoding="utf-8")
+        assert call(str(folder), "ask").value == "ok"
+        secrets = Secrets(environ={"NEURAXIS_SECRET_CRM_TOKEN": "hunter2-hunter2"})
+        load_plugin(folder, secrets=secrets)
+        assert not secrets.active
 
 
 def test_what_only_looks_closes_the_plugin(

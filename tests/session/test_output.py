@@ -137,6 +137,10 @@ def test_the_last_word_becomes_the_object(dialect: str, written: str) -> None:
         (Point | Receipt, '{"x": 3}', Point(3)),
         (Point | str, "I cannot see one.", "I cannot see one."),
         (int, "42", 42),
+        (int | bool | None, "```json\n5\n```", 5),
+        (int | bool | None, "```\ntrue\n```", True),
+        (int | bool | None, "```json\nnull\n```", None),
+        (Point | str, "```python\nprint(5)\n```", "```python\nprint(5)\n```"),
         ({"type": "object", "required": ["a"]}, '{"a": [1]}', {"a": [1]}),
         ({"enum": ["yes", "no"]}, '{"value": "no"}', "no"),
     ],
@@ -298,5 +302,7 @@ def test_null_is_an_answer_where_the_type_allows_it() -> None:
         answer = session.run_sync("go")
     assert (answer.outcome, answer.output) == ("answered", None)
     assert not answer.problems
+    with _session("```json\nnull\n```", output=Invoice | None) as session:
+        assert session.run_sync("go").outcome == "answered"
     with _session("null", "null", "null", output=Invoice) as session:
         assert session.run_sync("go").outcome == "failed"

@@ -53,10 +53,9 @@ def file_way_out(use: str, target: str, *, is_text: bool) -> str:
 
 def lost_of(path: str, gone: int, lines: int, blank: int) -> str:
     """Say how many lines a file would lose; they follow."""
-    total = counted(lines, "line")
-    count = f"all {total}" if gone == lines > 1 else f"{gone:,} of {total}"
+    count = f"all {lines:,}" if gone == lines > 1 else f"{gone:,} of {lines:,}"
     empty = f", {blank:,} of them blank" if blank else ""
-    return f"lost of {path} ({count}{empty}):"
+    return f"lines lost from {path} ({count}{empty}):"
 
 
 def more_lines(count: int) -> str:

@@ -72,9 +72,12 @@ def call(
         plugin, dot, command = target.rpartition(".")
         found = session.registry.find(plugin if dot else None, command)
         if isinstance(found, CallError) and dot:
-            found = session.registry.find(None, target)
+            whole = session.registry.find(None, target)
+            found = found if isinstance(whole, CallError) else whole
         if isinstance(found, CallError):
-            raise ConfigError(found.message)
+            if found.code == "unknown_plugin":
+                raise ConfigError(for_person(found.message) + _unloaded(plugin))
+            raise ConfigError(found.message + ("" if dot else _unloaded(target)))
         if wants_help:
             _say_parameters(found.spec, context)
             return 0
@@ -95,6 +98,12 @@ def call(
     if result.error is not None and result.error.problems:
         return 2  # as for any other wrong option
     return 0 if result.status == "done" else 1
+
+
+def _unloaded(name: str) -> str:
+    """Return the option to name a plugin, with its file."""
+    here = [path for path in (f"{name}.py", name) if Path(path).exists()]
+    return f" A plugin of your own is given with -p, such as -p {[*here, 'FILE.py'][0]}"
 
 
 def _print(result: Result, as_json: bool) -> None:

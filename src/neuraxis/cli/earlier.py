@@ -86,7 +86,11 @@ def session_to_continue(
     model = choices.model or _model_of(own, events, settings)
     if not quiet:
         shown = model or settings.get("model") or "local:"
-        echo(f"going on with session {one_line(own)} and {one_line(shown)}", err=True)
+        where = ""
+        if shown.startswith("openai:") and not settings.get("openai.base_url"):
+            where = "; give --base-url again if it had one"
+        told = f"continuing session {one_line(own)} with {one_line(shown)}{where}"
+        echo(told, err=True)
     turns = tuple(_turns(events))[-_TURNS:]
     return Earlier(session=own, choices=replace(choices, model=model), turns=turns)
 
@@ -101,11 +105,16 @@ def _model_of(
     """
     from neuraxis.events import ModelStarted
     from neuraxis.models import find_model
+    from neuraxis.models.failover import BETWEEN
 
     name = None
     for event in events:
         if isinstance(event, ModelStarted):
             name = event.model
+    if name is not None and BETWEEN in name:
+        raise ConfigError(
+            f"session {session} was run with several models ({name}); name one with -m"
+        )
     if name is not None:
         try:
             find_model(name, settings)

@@ -24,6 +24,14 @@ _KINDS = {
 }
 
 
+_PLANNER = (
+    "neuraxis: local: is the offline planner, rules and no language model, so that "
+    "there is nothing to test. To test a language model, download one with `neuraxis "
+    "models fetch smollm2` and type `neuraxis models test local:smollm2`; `neuraxis "
+    "models ls` lists the other kinds."
+)
+
+
 @click.group()
 def models() -> None:
     """List the kinds of model, try a model, download weights."""
@@ -61,6 +69,9 @@ def test(name: str | None, base_url: str | None) -> int:
     settings = settings_of(Choices(model=name, base_url=base_url))
     chosen = str(settings.get("model") or "local:")
     model = find_model(chosen, settings)
+    if model.name == "local:":
+        echo(_PLANNER, err=True)
+        return 1
 
     async def go() -> Any:
         try:

@@ -259,6 +259,7 @@ def question_lines(questions: Iterable[Question]) -> Iterable[str]:
         yield from arguments_shown(question.call.arguments, question.origins)
         if question.call.for_each is not None:
             yield f"    once for each item of {one_line(str(question.call.for_each))}"
+        yield from (f"    {one_line(line)}" for line in question.lost)
         yield f"  reason: {one_line(question.reason)}"
 
 

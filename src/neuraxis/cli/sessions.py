@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from neuraxis.events import Event, Unknown
     from neuraxis.journal import Journal, SessionInfo
 
+_LISTED = 20
+"""Sessions that `ls` shows without --all."""
 _FOR_PROGRAMS = ("v", "key", "digest", "written", "parameters", "carried")
 """Fields of events that only --json shows."""
 
@@ -73,8 +75,9 @@ def _when(at: float) -> str:
 
 @sessions.command()
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
-@click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
-def ls(journal: str | None, as_json: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="The whole list as JSON.")
+@click.option("--all", "whole", is_flag=True, help=f"Not only the last {_LISTED}.")
+def ls(journal: str | None, as_json: bool, whole: bool) -> int:
     """List the sessions, the last used first.
 
     Each is shown with how its last request ended; `neuraxis sessions resume` continues
@@ -87,6 +90,8 @@ def ls(journal: str | None, as_json: bool) -> int:
     if as_json:
         echo_json([asdict(info) for info in known])
         return 0
+    more = 0 if whole else len(known) - _LISTED
+    known = known if more <= 0 else known[:_LISTED]
     ids = [one_line(info.session) for info in known]
     width = max(map(len, ids), default=0)
     if known:
@@ -96,6 +101,8 @@ def ls(journal: str | None, as_json: bool) -> int:
             f"{own:<{width}}  {_when(info.ended)}  {info.events:>6}  "
             f"{info.state:<10}  {one_line(info.title)}".rstrip()
         )
+    if more > 0:
+        echo(f"… and {more:,} more: --all")
     return 0
 
 

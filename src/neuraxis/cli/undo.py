@@ -107,11 +107,16 @@ def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
 def _undo(journal: Journal, last: _Change, path: Path, yes: bool) -> Undone:
     from neuraxis.sandbox.files.history import FileHistory
     from neuraxis.sandbox.files.versions import VersionStore, versions_root
+    from neuraxis.session.build import build_workspace
     from neuraxis.session.files import budget_of
+    from neuraxis.session.inherit import Inherited
 
-    session, budget = last.session, budget_of(settings_of(Choices()))
+    settings, where = settings_of(Choices()), _workspace(last.events)
+    if where.resolve() != build_workspace(None, Inherited(), settings).resolve():
+        echo(f"the files are in {one_line(str(where))}", err=True)
+    session, budget = last.session, budget_of(settings)
     files = FileHistory(
-        _workspace(last.events),
+        where,
         VersionStore(versions_root(path, None), session, budget),
         lambda event: journal.append(session, event, durable=True),
     )

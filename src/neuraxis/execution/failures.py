@@ -102,6 +102,12 @@ def crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:
     return call_errors.crashed(call.target, type(raised).__name__, first)
 
 
+def denied_result(step: Step, why: str, runtime: Runtime) -> Result:
+    """Return the result of a step that may not run."""
+    error = call_errors.denied(step.call.target, why)
+    return failed_result(step, error, time.perf_counter(), runtime)
+
+
 def failed_result(
     step: Step,
     error: CallError,

@@ -48,7 +48,7 @@ _LONGEST = 30.0
 """Maximum seconds that a thread waits for the parent's event loop."""
 _OVER = (
     "the command that this session was made in has ended; make a session in each call "
-    "(Session.open(ID, journal=…) goes on with an earlier conversation)"
+    "(Session.open(ID, journal=…) continues an earlier conversation)"
 )
 
 

@@ -47,8 +47,8 @@ def _arguments_key(step: Step, arguments: Json) -> str:
         return f"{step.arguments!r} {refs!r} {item}"
     try:
         return json.dumps(arguments)
-    except (TypeError, ValueError):
-        # a native object: never the same as another
+    except (TypeError, ValueError, RecursionError):
+        # a native object, or one nested too deep: never the same as another
         return f"{id(arguments)} {time.perf_counter_ns()}"
 
 

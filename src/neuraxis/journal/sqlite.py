@@ -70,7 +70,7 @@ class SqliteJournal:
         if self._closed:
             raise StorageError(
                 f"the journal {self.path} was closed, as `Session.close` does; "
-                "Session.open(ID, journal=…) goes on with an earlier session"
+                "Session.open(ID, journal=…) continues an earlier session"
             )
         return self._file.open()
 

@@ -45,6 +45,10 @@ _FORMS = (
     "bedrock:MODEL_ID, azure:DEPLOYMENT, http(s)://HOST/v1#NAME, scripted:FILE, "
     "local:, local:FILE.gguf, local:hf:OWNER/REPO/FILE"
 )
+_NOT_CARRIED = (
+    "the server's reasoning is not sent back with the results: it gave two calls one "
+    "id; it may do worse, or refuse the next request"
+)
 
 
 class Model(Protocol):
@@ -183,4 +187,7 @@ async def complete(
                 on_chunk(chunk)
     finally:
         await close_stream(chunks)
-    return joined.completion(model.name)
+    whole = joined.completion(model.name)
+    if on_chunk is not None and joined.carried and not whole.carried:
+        on_chunk(Chunk(note=_NOT_CARRIED))
+    return whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Mapping
 
 from msgspec.structs import replace
 
@@ -27,21 +27,21 @@ class Joiner:
     __slots__ = (
         "_annotations",
         "_calls",
-        "_carried",
         "_finish",
         "_model",
         "_reasoning",
         "_text",
+        "carried",
         "usage",
     )
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
+        self.carried = ""
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: dict[int, _CallParts] = {}
         self._finish: FinishReason | None = None
-        self._carried = ""
         self._annotations: list[Json] = []
         self._model = ""
 
@@ -60,7 +60,7 @@ class Joiner:
         self._finish = chunk.finish_reason or self._finish
         self.usage = chunk.usage or self.usage
         if chunk.carried:
-            self._carried = chunk.carried
+            self.carried = chunk.carried
         self._annotations += chunk.annotations
         self._model = chunk.model or self._model
 
@@ -85,33 +85,42 @@ class Joiner:
                 f"{name}: the stream ended without a finish reason, so it is not "
                 "known whether the reply is whole"
             )
+        ids = {
+            index: parts.id or f"call_{index}"
+            for index, parts in sorted(self._calls.items())
+        }
+        calls = self._whole_calls(ids)
+        as_given = [call.id for call in calls] == [*ids.values()]
         return Completion(
             text="".join(self._text),
-            tool_calls=self._whole_calls() if self._calls else (),
+            tool_calls=calls,
             finish_reason=self._finish,
             usage=self.usage or NOTHING_USED,
-            carried=self._carried,
+            # it names the calls by the server's ids, or by their places
+            carried=self.carried if as_given else "",
             annotations=tuple(self._annotations),
             model=self._model,
         )
 
-    def _whole_calls(self) -> tuple[NativeCall, ...]:
+    def _whole_calls(self, given: Mapping[int, str]) -> tuple[NativeCall, ...]:
         """Return the calls, each with an id that no other has.
 
         A call that the server repeats under its id is one call; other calls under the
         same id are told apart, since results go back by id.
         """
         calls: dict[NativeCall, str] = {}
-        for index, parts in sorted(self._calls.items()):
-            own = parts.id or f"call_{index}"
+        ids: set[str] = set()
+        for index, own in given.items():
+            parts = self._calls[index]
             arguments = "".join(parts.arguments)
             call = NativeCall(id=own, name=parts.name, arguments=arguments)
             if call in calls:
                 continue
-            while own in calls.values():
+            while own in ids:
                 own = f"{own}_{index}"
+            ids.add(own)
             calls[call] = own
-        return tuple(replace(call, id=own) for call, own in calls.items())
+        return tuple([replace(call, id=own) for call, own in calls.items()])
 
 
 class _CallParts:

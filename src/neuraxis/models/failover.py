@@ -17,6 +17,8 @@ from neuraxis.models.parts import as_seen_by
 if TYPE_CHECKING:
     from neuraxis.models import Model
 
+BETWEEN = ", else "
+"""Stands between the models' names in the name of all."""
 REST = 60.0
 """Seconds in which a model that failed is asked last."""
 
@@ -36,7 +38,7 @@ class Failover:
         self.sees = True
         self._now = now
         self._failed: dict[int, float] = {}
-        self.name = ", else ".join(model.name for model in models)
+        self.name = BETWEEN.join(model.name for model in models)
         self.names = tuple(model.name for model in models)
         """Names of the models, in their order."""
         self.guesses = any(getattr(model, "guesses", False) for model in models)

@@ -25,16 +25,12 @@ from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, NoType
 from neuraxis.plugins.functions.hints import understand
-from neuraxis.plugins.functions.instances import FillsSecrets, close_of, make_instance
+from neuraxis.plugins.functions.instances import FillsSecrets, close_of
 from neuraxis.plugins.functions.places import spot_of
+from neuraxis.plugins.holder import holder_of, is_bare
 from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
-from neuraxis.plugins.source_files import (
-    import_file,
-    line_of,
-    making_raised,
-    raised,
-)
-from neuraxis.specs import CommandSpec, Json, PluginSpec
+from neuraxis.plugins.source_files import import_file, raised
+from neuraxis.specs import CommandSpec, PluginSpec
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -269,13 +265,13 @@ def _from_folder(
     names = CODE_NAMES if path.is_dir() or path.name == FILE_NAME else ()
     code = next((file for name in names if (file := folder / name).is_file()), None)
     module = None if code is None else import_file(code, spec.name)
-    if code is None or module is None or _is_bare(code, module):
+    if code is None or module is None or is_bare(code, module):
         commands = {
             item.name: Command(plugin=spec, spec=item) for item in spec.commands
         }
         return Plugin(spec=spec, commands=commands, problems=problems)
     try:
-        holder = _held(spec, module, code, secrets)
+        holder = holder_of(spec, module, code, secrets)
         commands = _commands(spec, holder, module, code)
     except ManifestError as error:
         # An unused key may explain why code and description disagree.
@@ -284,22 +280,6 @@ def _from_folder(
     problems = (*problems, *misnamed(spec, module))
     close = None if holder is module else close_of(holder, commands)
     return Plugin(spec=spec, commands=commands, problems=problems, close=close)
-
-
-def _held(
-    spec: PluginSpec, module: ModuleType, code: Path, secrets: FillsSecrets | None
-) -> Any:
-    try:
-        config = spec.config if secrets is None else secrets.config(spec.config)
-        return _holder(spec, module, code, config)
-    except (Exception, SystemExit) as error:
-        message = told = making_raised(error, spec.config)
-        if secrets is not None:
-            message = secrets.scrub(told)
-        raised = error_of(str(code), message, line_of(error, code))
-        if message != told:
-            raise raised from None  # what the constructor raised holds a secret
-        raise raised from error
 
 
 def _commands(
@@ -346,45 +326,6 @@ def _suggest_function(name: str, holder: Any, module: ModuleType) -> str:
     ]
     close = nearest(name, there)
     return f"; there is {close[0]}: both must have one name" if close else ""
-
-
-def _holder(
-    spec: PluginSpec, module: ModuleType, code: Path, config: Mapping[str, Json]
-) -> Any:
-    """Return the commands' holder: the module or its plugin object."""
-    if isinstance(cls := getattr(module, "Plugin", None), type):
-        return make_instance(cls, config)
-    if all(
-        callable(getattr(module, re.sub(r"\W", "_", item.name), None))
-        for item in spec.commands
-    ):
-        return module
-    maker = _maker(module)
-    if maker is None:
-        return module
-    where = {"config_folder": str(code.parent), "config_file": FILE_NAME}
-    filled = {"config": {**spec.raw["config"], **config}} if config else {}
-    return maker({**spec.raw, **filled, "_config_info": where})
-
-
-def _maker(module: ModuleType) -> Callable[..., Any] | None:
-    """Return the factory of an older plugin, which takes the manifest."""
-    constructor: Any = getattr(module, "constructor", None)
-    if callable(constructor):
-        return constructor
-    own: list[type[Any]] = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and value.__module__ == module.__name__
-        and callable(getattr(value, "command", None))
-    ]
-    return partial(make_instance, own[0]) if len(own) == 1 else None
-
-
-def _is_bare(code: Path, module: ModuleType) -> bool:
-    """Return whether an `__init__.py` only makes the folder a package."""
-    return code.name != CODE_NAMES[0] and _maker(module) is None
 
 
 def _dispatched(

@@ -34,11 +34,6 @@ def call_digest(plugin: str, spec: CommandSpec, arguments: Json) -> str:
     return value_digest([texts, marks, arguments])
 
 
-def plan_digest(calls: Sequence[tuple[str, CommandSpec, Json]]) -> str:
-    """Return the digest of a plan: its calls in order, as written."""
-    return value_digest([call_digest(*call) for call in calls])
-
-
 def value_digest(value: Any) -> str:
     """The digest of any value."""
     return _sha256(_form(value).encode())

@@ -26,7 +26,7 @@ from neuraxis.policy.later import Waits, step_of
 from neuraxis.policy.lost import lost_of_call
 from neuraxis.policy.provenance.labels import Traced, describe_traced
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import is_own, leaves
+from neuraxis.policy.provenance.words import is_own, named_files
 from neuraxis.specs import Json
 
 _LOG = logging.getLogger("neuraxis.policy")
@@ -186,11 +186,11 @@ def digest_of(step: Step, arguments: Json, facts: Facts) -> str:
 def code_of(arguments: Json, facts: Facts) -> dict[str, Json]:
     """Return the text of the scripts that a call would run."""
     found: dict[str, Json] = {}
-    for path, value in leaves(arguments):
-        place = facts.workspace / str(value)
-        if facts.marks.file_use(path) == "run" and place.is_file():
+    for path in named_files(arguments, facts.marks, "run"):
+        place = facts.workspace / path
+        if place.is_file():
             with suppress(OSError), place.open(encoding="utf-8", errors="replace") as f:
-                found[str(value)] = f.read(MOST_SHOWN)
+                found[path] = f.read(MOST_SHOWN)
     return found
 
 

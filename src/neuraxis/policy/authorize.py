@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered
-from neuraxis.messages import CallError
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import call_digest
 from neuraxis.policy.ask import (
@@ -26,8 +25,7 @@ from neuraxis.policy.ask import (
     shown_call,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.evaluate import digests_of, evaluate_policy
-from neuraxis.policy.gate import Gate
+from neuraxis.policy.gate import Gate, digests_of, evaluate_policy
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import Label, Origin, Traced, is_outside
@@ -114,7 +112,7 @@ async def _ask(
     approvals, call_id = gate.approvals, step.call.id
 
     def now() -> str:
-        files = digests_of([*facts.reads, *facts.replaces], gate)
+        files = digests_of([*facts.reads, *facts.replaces], gate.files)
         return call_digest(plugin, spec, [arguments, code_of(arguments, facts), files])
 
     digest = digest_of(step, arguments, facts)
@@ -139,7 +137,8 @@ async def _ask(
         ask_ahead(step, gate)
         raise
     if no:
-        raise Refused(_denied(step.call.target, no, decision))
+        why = call_errors.refused(no, decision.way_out)
+        raise Refused(call_errors.denied(step.call.target, why))
 
 
 async def ask_about_files(
@@ -164,7 +163,3 @@ async def ask_about_files(
     asked = replace(asked, call=call, origins={})
     async with gate.approvals.one_by_one:
         return await ask_person(asked, lambda: asked.digest, gate)
-
-
-def _denied(target: str, why: str, decision: Decision) -> CallError:
-    return call_errors.denied(target, call_errors.refused(why, decision.way_out))

@@ -64,11 +64,7 @@ class Later(Struct, kw_only=True):
         "": a yes; any other text: why not. An answer counts for the question as asked.
         """
         known = self.asked.get(step.call.id)
-        if (
-            known is None
-            or known.reason != asked.reason
-            or seen_with(known) != seen_with(asked)
-        ):
+        if known is None or not _is_same(known, asked):
             return None
         answer = self.answered.get(known.id)
         if answer is not None and not answer.allowed:
@@ -84,8 +80,8 @@ class Later(Struct, kw_only=True):
         known = self.asked.get(asked.id)
         return (
             known is not None
-            and (known.reason, known.digest) == (asked.reason, asked.digest)
-            and seen_with(known) == seen_with(asked)
+            and known.digest == asked.digest
+            and _is_same(known, asked)
         )
 
     def allows(self, call_id: str) -> bool:
@@ -94,10 +90,12 @@ class Later(Struct, kw_only=True):
         return answer is not None and answer.allowed
 
 
-def seen_with(asked: ApprovalAsked) -> tuple[Json, Json, Json]:
-    """Return the scripts and files as they were when it was asked."""
-    call = cast("dict[str, Json]", asked.call)
-    return call.get("code"), call.get("replaces"), call.get("reads")
+def _is_same(known: ApprovalAsked, asked: ApprovalAsked) -> bool:
+    """Whether two questions have the same reason, scripts and files."""
+    one, other = (cast("dict[str, Json]", each.call) for each in (known, asked))
+    return known.reason == asked.reason and all(
+        one.get(part) == other.get(part) for part in ("code", "replaces", "reads")
+    )
 
 
 def edited(asked: ApprovalAsked, answer: ApprovalAnswered) -> Json:

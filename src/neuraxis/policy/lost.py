@@ -8,7 +8,7 @@ from neuraxis import call_errors
 from neuraxis.assets.in_words import in_words
 from neuraxis.formatting import preview
 from neuraxis.policy.decision import Facts
-from neuraxis.policy.provenance.words import leaves
+from neuraxis.policy.provenance.words import leaves, named_files
 from neuraxis.sandbox.files.lost import lost_lines, text_of
 from neuraxis.specs import Json
 
@@ -27,9 +27,8 @@ def lost_of_call(arguments: Json, facts: Facts) -> list[str]:
     marks, named = facts.marks, list(leaves(arguments))
     objects = _objects(arguments, facts)
     kept = {line for _, value in named for line in str(value).splitlines()}
-    for place, name in named:
-        if marks.file_use(place) in ("read", "remove"):
-            kept.update(text_of(facts.workspace, str(name)).splitlines())
+    for name in named_files(arguments, marks, "read", "remove"):
+        kept.update(text_of(facts.workspace, name).splitlines())
     shown: list[str] = []
     for place, name in named:
         use = marks.file_use(place)
@@ -52,19 +51,8 @@ def _objects(arguments: Json, facts: Facts) -> list[str]:
     paths = {place[0] for place, _ in facts.marks.files if place}
     given = cast("dict[str, Any]", arguments)
     content = [value for name, value in given.items() if name not in paths]
-    found = _native(content)
+    found: list[str] = []
+    preview(content, show_object=lambda value: found.append(in_words(value)) or "")
     if not found and not any(isinstance(value, str) for value in content):
         found = [in_words(one) for one in content if isinstance(one, dict | list)]
-    return found
-
-
-def _native(values: Any) -> list[str]:
-    """Return the objects in values that are no JSON, in words."""
-    found: list[str] = []
-
-    def note(value: Any) -> str:
-        found.append(in_words(value))
-        return ""
-
-    preview(values, show_object=note)
     return found

@@ -27,8 +27,7 @@ from neuraxis.policy.ask import (
     postpone,
     question_of,
 )
-from neuraxis.policy.evaluate import evaluate_policy
-from neuraxis.policy.gate import Gate
+from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.evaluate import evaluate, fill
 from neuraxis.references.render import ReferenceFailure
@@ -45,24 +44,32 @@ async def ask_together(step: Step, gate: Gate) -> None:
         found = (asked for _, asked in _foreseen(step, gate))
         return list(dropwhile(lambda asked: asked.id != step.call.id, found))
 
-    def digest_of(calls: list[ApprovalAsked]) -> str:
-        return value_digest([asked.digest for asked in calls])
-
     calls = due()
     if len(calls) < SEVERAL:
         return
     reason = f"{len(calls)} calls of this plan need approval"
-    asked = ApprovalAsked(
-        id=step.call.id,
+    asked = plan_question(step.call.id, calls, f"{reason}: {calls[0].reason}", reason)
+    no = await ask_person(asked, lambda: _digest_of(due()), gate)
+    gate.approvals.answer_plan(asked.digest, calls, no)
+
+
+def plan_question(
+    call_id: str, calls: Sequence[ApprovalAsked], summary: str, reason: str
+) -> ApprovalAsked:
+    """Return the question about these calls of a plan."""
+    return ApprovalAsked(
+        id=call_id,
         call={"plugin": "", "command": "", "arguments": {}},
         reason=reason,
-        digest=digest_of(calls),
+        digest=_digest_of(calls),
         plan=tuple(call for asked in calls for call in asked.calls),
-        summary=f"{reason}: {calls[0].reason}",
+        summary=summary,
         offers=_offers([asked.offers for asked in calls]),
     )
-    no = await ask_person(asked, lambda: digest_of(due()), gate)
-    gate.approvals.answer_plan(asked.digest, calls, no)
+
+
+def _digest_of(calls: Sequence[ApprovalAsked]) -> str:
+    return value_digest([asked.digest for asked in calls])
 
 
 def _offers(each: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -14,11 +14,10 @@ from typing import Any
 
 from neuraxis import call_errors
 from neuraxis.engines.threads import THREADS
-from neuraxis.events import ApprovalAsked, CallStarted
+from neuraxis.events import CallStarted
 from neuraxis.planning.plan import Step
-from neuraxis.policy.approvals import call_digest
-from neuraxis.policy.ask import TooLong, ask_person, describe_origins, shown_call
-from neuraxis.policy.decision import Refused
+from neuraxis.policy.ask import TooLong, ask_person, digest_of, question_of
+from neuraxis.policy.decision import Decision, Facts, Refused
 from neuraxis.policy.gate import Gate
 from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.unknown_calls import settlement
@@ -49,25 +48,19 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
     if not open_calls:
         return
     reason = call_errors.unknown_before(target, [call.id for call in open_calls])
-    digest = call_digest(plugin, spec, arguments)
     traced = trace(gate.origins, step, arguments, gate.workspace)
+    facts = Facts(traced=traced, origins=gate.origins)
     try:
-        shown = shown_call(step, arguments)
+        asked = question_of(
+            step, arguments, Decision(verdict="ask", reason=reason), facts
+        )
     except TooLong as error:
         raise Refused(call_errors.denied(target, str(error))) from None
-    asked = ApprovalAsked(
-        id=step.call.id,
-        call=shown,
-        reason=reason,
-        digest=digest,
-        origins=describe_origins(step, arguments, traced, gate.origins),
-        summary=call_errors.summary(step.tool, arguments, reason),
-    )
     async with gate.approvals.one_by_one:
-        no = await ask_person(asked, lambda: call_digest(plugin, spec, arguments), gate)
+        no = await ask_person(asked, lambda: digest_of(step, arguments, facts), gate)
     if no:
         raise Refused(call_errors.denied(target, call_errors.refused(no)))
-    gate.approvals.grant(digest)  # the same call is not asked about twice
+    gate.approvals.grant(asked.digest)  # the same call is not asked about twice
 
 
 async def _reconciled(

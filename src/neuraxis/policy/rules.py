@@ -162,14 +162,11 @@ def _fits(pattern: str, value: Json, verdict: Verdict) -> bool:
         return bool(texts) and all(
             text.isprintable() and fnmatchcase(text, pattern) for text in texts
         )
-    texts += [str(int(leaf)) for leaf in found if _is_whole(leaf)]
+    whole = (leaf for leaf in found if isinstance(leaf, float) and leaf.is_integer())
+    texts += [str(int(leaf)) for leaf in whole]
     plain = [_plain(text) for text in texts]
     plain += [os.path.normpath(text) for text in plain if "/" in text]
     return any(fnmatchcase(text, _plain(pattern)) for text in plain)
-
-
-def _is_whole(value: Json) -> bool:
-    return isinstance(value, float) and value.is_integer()
 
 
 def _plain(text: str) -> str:

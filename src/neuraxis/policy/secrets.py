@@ -69,7 +69,7 @@ class Secrets(Struct):
     _forms: dict[str, str] = field(default_factory=dict[str, str])
     """Every form of a value that was given out, and what stands for it."""
     _numbers: dict[float, str] = field(default_factory=dict[float, str])
-    """Values that are numbers, for commands that answer them as such."""
+    """Sizes of values that are numbers, for commands that answer them as such."""
 
     def __repr__(self) -> str:
         return f"Secrets({sorted(set(self._forms.values()))})"
@@ -132,7 +132,7 @@ class Secrets(Struct):
                 "longer one"
             )
         if (number := _as_number(value)) is not None:
-            self._numbers[number] = SCHEME + name
+            self._numbers[abs(number)] = SCHEME + name
         for form in _forms(value):
             self._forms[form] = SCHEME + name
         self.active = True
@@ -174,8 +174,8 @@ class Secrets(Struct):
             clean = self._text(plain.decode("latin-1")).encode("latin-1")
             return value if clean == plain else clean
         if isinstance(value, int | float) and not isinstance(value, bool):
-            # the same if nothing of it is a secret; a part of a number is none
-            return self._numbers.get(value, value)
+            size = abs(value)  # a part of its digits is no secret
+            return self._numbers.get(size, self._numbers.get(size // 1, value))
         if isinstance(value, dict):
             entries = cast("dict[Any, Any]", value)
             return {self.scrub(key): self.scrub(part) for key, part in entries.items()}

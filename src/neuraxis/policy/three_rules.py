@@ -30,7 +30,7 @@ from neuraxis.policy.provenance.labels import (
     is_private,
     private_in,
 )
-from neuraxis.policy.provenance.words import is_own, leaves, place_of
+from neuraxis.policy.provenance.words import is_own, leaves, named_files, place_of
 from neuraxis.sandbox.files import operations
 from neuraxis.sandbox.files.naming import is_named
 from neuraxis.sandbox.files.paths import normal
@@ -155,17 +155,8 @@ def _out(
         if item.path == path and item.how in ("reference", "text")
     ]
     told = describe(label), private_in(label)
-    return Decision(
-        verdict="ask",
-        reason=call_errors.asks_out(path, *told, host, "".join(traced[:1])),
-        way_out=call_errors.out_way_out(target)
-        if facts.origins.request
-        else call_errors.yes_way_out(target),
-        offers=(
-            *offers,
-            call_errors.offer_command(target, files=facts.marks.changes_files),
-        ),
-    )
+    reason = call_errors.asks_out(path, *told, host, "".join(traced[:1]))
+    return _asks(target, facts, reason, call_errors.out_way_out(target), offers)
 
 
 def host_of(value: Json, *, port: bool = True) -> str:
@@ -218,21 +209,22 @@ def deeds(
                 return decision  # a declaration alone would not help
             told = call_errors.undeclared_way_out(target, spec.name)
             return replace(decision, way_out=told)
-    scripts = [v for path, v in leaves(arguments) if marks.file_use(path) == "run"]
+    scripts = named_files(arguments, marks, "run")
     for script in scripts:
-        if label := origins.code_from_outside(str(script)):
+        if label := origins.code_from_outside(script):
             reason = call_errors.asks_code(describe(label))
             return _deed(target, arguments, facts, reason)
     if scripts:
-        free = origins.walls and all(_is_chosen(str(one), facts) for one in scripts)
+        free = origins.walls and all(_is_chosen(one, facts) for one in scripts)
     if effects.readonly or not origins.read or free:
         return None
     if mild and not (effects.destructive or scripts):
         return None
     given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
     is_said = bool(given) and all(_is_said(one, facts) for one in given.values())
-    told, code = describe(origins.read), _code(arguments, facts)
-    reason = call_errors.asks_deed(told, code, is_said=is_said)
+    written, words = named_files(arguments, marks, "write", "change"), origins.own_words
+    code = [path for path in written if not is_document(path, words)]
+    reason = call_errors.asks_deed(describe(origins.read), code, is_said=is_said)
     return _deed(target, arguments, facts, reason)
 
 
@@ -242,17 +234,6 @@ def _asks_path(name: str, path: Path, facts: Facts) -> str:
     is_new = is_plain(name) and operations.look(facts.workspace, name) is None
     use = facts.marks.file_use(path) if is_new else None
     return call_errors.asks_path(name, use or "")
-
-
-def _code(arguments: Json, facts: Facts) -> list[str]:
-    """Return the files that a call would write which are no documents."""
-    words = facts.origins.own_words
-    written = [
-        str(value)
-        for path, value in leaves(arguments)
-        if facts.marks.file_use(path) in ("write", "change")
-    ]
-    return [path for path in written if not is_document(path, words)]
 
 
 def _is_unsaid(spec: CommandSpec, item: Traced, facts: Facts) -> bool:
@@ -284,15 +265,23 @@ def _is_chosen(script: str, facts: Facts) -> bool:
 
 def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
     marks, files = facts.marks, facts.marks.changes_files
-    offers = [call_errors.offer_command(target, files=files)]
+    uses = {use for _, use in marks.files}
     who = [v for path, v in leaves(arguments) if is_covered(marks.trusted_only, path)]
-    if who and not any(use == "run" for _, use in marks.files):
-        offers.insert(0, call_errors.offer_values(target, who, files=files))
+    offers: list[str] = []
+    if who and "run" not in uses:
+        offers.append(call_errors.offer_values(target, who, files=files))
+    way_out = call_errors.deed_way_out(target, uses)
+    return _asks(target, facts, reason, way_out, offers)
+
+
+def _asks(
+    target: str, facts: Facts, reason: str, way_out: str, offers: Sequence[str]
+) -> Decision:
+    """Ask; the last offer is for every call of the command."""
+    every = call_errors.offer_command(target, files=facts.marks.changes_files)
     return Decision(
         verdict="ask",
         reason=reason,
-        way_out=call_errors.deed_way_out(target, {use for _, use in marks.files})
-        if facts.origins.request
-        else call_errors.yes_way_out(target),
-        offers=tuple(offers),
+        way_out=way_out if facts.origins.request else call_errors.yes_way_out(target),
+        offers=(*offers, every),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.assets.embed import is_picture, is_table
+from neuraxis.assets.in_words import in_words
 from neuraxis.assets.json_view import to_json_value
-from neuraxis.assets.store import AssetStore, ReferenceLost
+from neuraxis.assets.store import AssetStore
 from neuraxis.errors import ModelError, NeuraxisError, NoAnswer
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import NOTHING_USED, CallError, Result, Usage
@@ -55,15 +56,10 @@ class StoredAsset(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         try:
-            value = self.read()
-        except (NeuraxisError, ReferenceLost):
-            return f"StoredAsset(id={self.id!r}, lost)"
-        shape: Any = getattr(value, "shape", None) or getattr(value, "size", None)
-        if not isinstance(shape, tuple):
-            shape = (len(value),) if isinstance(value, Sized) else ()
-        size = "×".join(map(str, cast("tuple[Any, ...]", shape)))
-        kind = f"{type(value).__name__} {size}".rstrip()
-        return f"StoredAsset(id={self.id!r}, {kind})"
+            told = in_words(self.read())
+        except Exception:  # noqa: BLE001 - what reads it may raise any
+            told = "lost"
+        return f"StoredAsset(id={self.id!r}, {told})"
 
     @property
     def value(self) -> Any:

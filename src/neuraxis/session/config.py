@@ -88,7 +88,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     approval_seconds: float = 0.0
     """How long a question waits for its answer."""
     waited: GoingOn | None = None
-    """The plan that waited for answers, for the run that goes on with it."""
+    """The plan that waited for answers, for the run that continues it."""
 
 
 async def take_up(

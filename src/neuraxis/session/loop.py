@@ -26,6 +26,7 @@ from neuraxis.events import (
 from neuraxis.execution.budget import Usage
 from neuraxis.execution.cancellation import RunCancellation
 from neuraxis.execution.early_start import EarlyStarts
+from neuraxis.execution.failures import denied_result
 from neuraxis.execution.limits import within_limits
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
@@ -41,7 +42,7 @@ from neuraxis.messages import (
 from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.policy.confirm_plan import confirm, describe, refused
+from neuraxis.policy.confirm_plan import confirm, describe
 from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer, Outcome, answer_of, took_too_long
 from neuraxis.session.ask_model import Stop, ask_model
@@ -345,7 +346,7 @@ async def _run_plan(
     state.plans.append(plan)
     if guesses(parts.model) and (no := await confirm(plan.steps, runtime.gate)):
         state.declined = describe(plan.steps, no)
-        return refused(plan.steps, no)
+        return [denied_result(step, no, runtime) for step in plan.steps]
     ended = runtime.usage.ended
     ended.clear()
     try:

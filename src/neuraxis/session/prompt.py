@@ -130,7 +130,7 @@ class Prompts:
                 )
             if text != self._text:
                 self._text, self._constant = text, None
-        run.origins.instructed(self._text)
+        run.origins.instructions = self._text
 
     def make(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the constant part, then `messages`."""

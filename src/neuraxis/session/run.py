@@ -124,7 +124,7 @@ def check_open(claim: weakref.finalize[..., Any], session: str) -> None:
     if not claim.alive:
         raise StorageError(
             f"session {session} was closed; make another Session. If its journal is on "
-            f"disk, Session.open({session!r}, journal=…) goes on with it"
+            f"disk, Session.open({session!r}, journal=…) continues it"
         )
 
 

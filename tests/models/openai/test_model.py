@@ -989,6 +989,31 @@ async def test_each_model_may_have_a_key_of_its_own(server: Server) -> None:
         await complete(wrong, PROMPT)
 
 
+async def test_an_empty_key_is_told_as_one(server: Server) -> None:
+    """No variable is named, since none was to be read."""
+    told = "the argument key= is empty; give the key, or choose another model"
+    with pytest.raises(ModelUnavailable, match=told):
+        await complete(OpenAIModel("m", key="", options=QUICK), PROMPT)
+    server.answers(answer({"error": {"message": "who are you?"}}, 401))
+    keyless = OpenAIModel("m", server=server.url, key="", options=QUICK)
+    with pytest.raises(ModelRefused, match="sent, since the argument key= is empty"):
+        await complete(keyless, PROMPT)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"key": KEY, "key_env": "MY_KEY"},
+        {"key": KEY, "server": Endpoint(url="https://example.com/v1")},
+        {"key_env": "MY_KEY", "server": Endpoint(url="https://example.com/v1")},
+    ],
+)
+def test_two_places_of_a_key_are_refused(given: Any) -> None:
+    """One of them would be ignored."""
+    with pytest.raises(ConfigError, match=r"expected .*, got (both|an Endpoint)"):
+        OpenAIModel("m", **given)
+
+
 @pytest.mark.parametrize(
     ("path", "key", "expected"),
     [

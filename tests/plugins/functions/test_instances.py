@@ -87,7 +87,7 @@ class Failing:
 )
 def test_a_constructor_that_needs_nothing_gets_nothing(cls: Any, got: Any) -> None:
     """Its defaults are its own; a class in C does not say what it takes."""
-    made = make_instance(cls, CONFIG)
+    made = make_instance(cls, lambda: CONFIG)
     assert type(made) is cls
     assert made.got == got
 
@@ -95,7 +95,7 @@ def test_a_constructor_that_needs_nothing_gets_nothing(cls: Any, got: Any) -> No
 @pytest.mark.parametrize("cls", [Word, Maybe, First])
 def test_the_settings_go_where_they_are_taken(cls: Any) -> None:
     """As `config`, by name or by place, as it is written."""
-    assert make_instance(cls, CONFIG).got is CONFIG
+    assert make_instance(cls, lambda: CONFIG).got is CONFIG
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_settings_go_where_they_are_taken(cls: Any) -> None:
 def test_a_constructor_that_needs_more_is_told(cls: Any, needs: str) -> None:
     """Which class, what it needs, and what to write instead."""
     with pytest.raises(ConfigError) as told:
-        make_instance(cls, CONFIG)
+        make_instance(cls, lambda: CONFIG)
     assert f"the class {cls.__qualname__}" in str(told.value)
     assert f"it needs {needs}." in str(told.value)
     assert f"plugins=[{cls.__qualname__}(...)]" in str(told.value)
@@ -119,4 +119,4 @@ def test_a_constructor_that_needs_more_is_told(cls: Any, needs: str) -> None:
 def test_what_the_constructor_raises_comes_out() -> None:
     """It is the author's own."""
     with pytest.raises(KeyError, match="own"):
-        make_instance(Failing, CONFIG)
+        make_instance(Failing, lambda: CONFIG)

@@ -204,18 +204,18 @@ def test_a_failure_field_that_is_not_there_is_refused() -> None:
             plugin_from(command(failure_field="ok")(function))
 
 
-def test_a_context_without_an_annotation_is_a_warning(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_context_without_an_annotation_is_one_warning() -> None:
     """The model would have to give it."""
 
-    @command(effects="read")
-    def look(ctx, number: int) -> int:  # type: ignore[no-untyped-def]
+    def short(ctx, number: int) -> int:  # type: ignore[no-untyped-def]
         """Look."""
         return number
 
-    (told,) = [
-        text for text in check_plugin(look) if "'ctx'" in text and ": Context" in text
-    ]
-    assert "has no annotation, so that the model must give it" in told
-    assert "look: the parameter 'ctx' has no annotation" in caplog.text
+    def long(context, number: int) -> int:  # type: ignore[no-untyped-def]
+        """Look."""
+        return number
+
+    for function, name in ((short, "ctx"), (long, "context")):
+        (told,) = [text for text in check_plugin(function) if ": Context" in text]
+        assert f"the parameter {name} has no type hint, so that the model" in told
+        assert told.endswith(f"write `{name}: Context` for the runtime's")

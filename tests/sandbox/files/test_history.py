@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from neuraxis.events import Event, FileChanged, from_json, to_json
+from neuraxis.sandbox.files import operations
 from neuraxis.sandbox.files.call_files import CallFiles
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.paths import FileRefused
@@ -260,3 +262,61 @@ def test_many_changes_of_one_run_do_not_push_out_the_users_version(
     (folder / "n.txt").write_bytes(b"theirs")
     way.write("n.txt", b"two", Q, use="change")
     assert len(list((tmp_path / "state/versions/s1").iterdir())) == 3
+
+
+def test_a_file_more_reads_and_writes_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the index nor the stored versions are gone through for each file."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    counted, glob = list[int](), Path.glob
+    monkeypatch.setattr(
+        Path, "glob", lambda *a, **k: counted.append(1) or glob(*a, **k)
+    )
+    for number in range(30):
+        (folder / f"{number}.txt").write_text(f"old {number}")
+    changed = [(f"{n}.txt", hashlib.sha256(b"new").hexdigest()) for n in range(30)]
+    way.bring_back(changed, tmp_path)
+    index = next((tmp_path / "state/versions").glob("written-*.json"))
+    assert len(index.read_text("utf-8").split("\n")) == 31
+    for number in range(30):
+        (folder / f"{number}.txt").write_bytes(b"new")
+    monkeypatch.setattr("neuraxis.sandbox.files.workspace.usage", None)
+    assert len(way.history.undo().restored) == 30
+    assert len(counted) <= 3
+
+
+def test_the_index_is_written_anew_once_most_of_it_is_outdated(tmp_path: Path) -> None:
+    """It forgets what no longer counts, and a note that was cut off harms no other."""
+    store = VersionStore(tmp_path / "versions", "s1")
+    for number in range(1_005):
+        store.note_written(tmp_path, {"n.txt": f"d{number}", "gone": ""})
+    index = next((tmp_path / "versions").glob("written-*.json"))
+    with index.open("ab") as stream:
+        stream.write(b'\n{"m.txt": "cut o')
+    store.note_written(tmp_path, {"o.txt": "d"})
+    found = {"n.txt": "d1004", "o.txt": "d"}
+    assert found == store.written_in(tmp_path) == store.written_in(tmp_path)
+    assert len(index.read_bytes().splitlines()) <= 2
+
+
+def test_a_file_that_stays_as_it_is_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its digest is known until the system says that the file has changed."""
+    way, folder, _, _ = _way(tmp_path)
+    way.write("n.txt", b"one", Q)
+    read = list[str]()
+    monkeypatch.setattr(
+        operations,
+        "digest_of",
+        lambda root, path, own=operations.digest_of: (
+            read.append(path) or own(root, path)
+        ),
+    )
+    os.utime(folder / "n.txt", (1, 1))
+    monkeypatch.setattr("neuraxis.sandbox.files.history._TICK", -(1 << 62))
+    assert [way.history.is_own("n.txt") for _ in range(3)] == [True] * 3
+    assert read == ["n.txt"]
+    (folder / "n.txt").write_bytes(b"two")
+    assert not way.history.is_own("n.txt")

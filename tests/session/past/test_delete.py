@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from neuraxis import (
+    ConfigError,
     NoSuchSession,
     Options,
     Session,
@@ -19,7 +20,7 @@ from neuraxis import (
     delete_session,
     list_sessions,
 )
-from neuraxis.journal import open_journal
+from neuraxis.journal import SessionInfo, open_journal
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings
 
@@ -94,7 +95,9 @@ def test_other_sessions_and_other_files_stay(tmp_path: Path) -> None:
 def test_a_session_of_no_such_id_is_told_with_the_nearest(tmp_path: Path) -> None:
     """It is an error that a web service can tell from others."""
     use(tmp_path, "ada-1")
-    with pytest.raises(NoSuchSession, match=r"no session 'ada1' .* Did you mean ada-1"):
+    with pytest.raises(
+        NoSuchSession, match=r"'ada1' in the journal\. Did you mean ada-1"
+    ):
         delete_session(tmp_path / "j.db", "ada1")
     with pytest.raises(NoSuchSession):
         Session.open("ada1", journal=tmp_path / "j.db", settings=Settings())
@@ -155,3 +158,20 @@ def test_a_session_in_memory_is_deleted() -> None:
         session.run_sync("Hi")
     delete_session(journal, "s")
     assert list(journal.sessions()) == []
+
+
+def test_a_journal_that_cannot_delete_is_told_before_anything_goes(
+    tmp_path: Path,
+) -> None:
+    """Its objects would be gone, and its events would not."""
+    use(tmp_path, "ada")
+
+    class Older:
+        """A journal of another program, from before sessions could be deleted."""
+
+        def sessions(self) -> list[Any]:
+            return [SessionInfo(session="ada", started=0, ended=0, events=1, title="")]
+
+    with pytest.raises(ConfigError, match="a journal with a method `delete`"):
+        delete_session(Older(), "ada", asset_folder=tmp_path / "assets")  # type: ignore[arg-type]
+    assert list((tmp_path / "assets" / "ada").iterdir())

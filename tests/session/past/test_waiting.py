@@ -26,6 +26,8 @@ from neuraxis import (
     list_sessions,
     open_questions,
 )
+from neuraxis.bridges.mcp_server.approvals import question_text
+from neuraxis.cli.run import question_lines
 from neuraxis.events import ApprovalAsked
 from neuraxis.journal import open_journal
 from neuraxis.messages import NativeCall
@@ -587,3 +589,21 @@ def test_a_second_answer_is_told_how_the_first_was(tmp_path: Path) -> None:
         later.resume_sync()
         with pytest.raises(NoOpenQuestion, match="was denied already; no question is"):
             later.approve("a2")
+
+
+def test_a_question_that_waits_says_what_would_be_lost(tmp_path: Path) -> None:
+    """As the terminal does, for a page and for an MCP client."""
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w/n.txt").write_text("one\ntwo\x1b\n", encoding="utf-8")
+    delete = {"tool": "delete_file", "file_path": "n.txt"}
+    with session(tmp_path, plan(delete), plugins=["neuraxis:files"]) as one:
+        one.run_sync("tidy")
+        (question,) = one.pending()
+        events = [item.event for item in one.journal.read("s")]
+    lost = ["lines lost from n.txt (all 2):", "- one", "- two\x1b"]
+    assert json.loads(json.dumps(question.to_json()))["lost"] == lost
+    assert "    - one" in question_lines([question])
+    (event,) = (each for each in events if isinstance(each, ApprovalAsked))
+    told = question_text(event)
+    assert "\n  lines lost from n.txt (all 2):\n  - one\n  - two" in told
+    assert "\x1b" not in told

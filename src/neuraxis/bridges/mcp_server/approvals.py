@@ -22,7 +22,8 @@ from neuraxis.bridges.mcp_server.client import (
     form,
 )
 from neuraxis.events import ApprovalAsked
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.formatting import visible
+from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.policy.approvals import EXPIRES
 from neuraxis.policy.gate import NobodyToAsk
 from neuraxis.specs import Json
@@ -85,12 +86,13 @@ def _question(asked: ApprovalAsked) -> types.ElicitRequest:
 def question_text(asked: ApprovalAsked) -> str:
     """Return the question in words: what would run, and why."""
     call: Any = asked.call or {}
-    calls = list(asked.plan) or [call]
-    lines = [
-        f"{one.get('plugin')}.{one.get('command')} "
-        f"{json.dumps(one.get('arguments'), ensure_ascii=False, default=str)}"
-        for one in calls
-    ]
+    calls: list[Any] = list(asked.plan) or [call]
+    lines: list[str] = []
+    for one in calls:
+        arguments = json.dumps(one.get("arguments"), ensure_ascii=False, default=str)
+        lines.append(f"{one.get('plugin')}.{one.get('command')} {arguments}")
+        lost = [" ".join(str(line).splitlines()) for line in as_list(one.get("lost"))]
+        lines += [f"  {visible(line)}" for line in lost]
     return "\n".join(["May this run?", *lines, f"Why this is asked: {asked.reason}"])
 
 

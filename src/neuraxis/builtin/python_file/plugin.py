@@ -49,6 +49,7 @@ def in_sandbox(script: str, context: Context, args: Sequence[str] = ()) -> Outco
         limits=Limits(
             seconds=number(context, "sandbox.seconds", int(usual.seconds)),
             memory=number(context, "sandbox.memory", usual.memory),
+            file_bytes=number(context, "files.file_bytes", usual.file_bytes),
         ),
         network=_has_network(context),
         mode=str(settings.get("sandbox.mode", "auto")),

@@ -25,9 +25,14 @@ from neuraxis.cli.options import (
 )
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError
+from neuraxis.formatting import counted
 
 if TYPE_CHECKING:
     from neuraxis.session.session import Session
+
+
+_SHOWN = 20
+"""Maximum wrong lines that an error names."""
 
 
 class _Row(Struct, frozen=True, kw_only=True):
@@ -74,20 +79,25 @@ def _rows(file: Path) -> list[_Row]:
     """Return the requests of a file.
 
     Raises:
-        ConfigError: it is not there, or a line is no request.
+        ConfigError: it is not there, or lines are no requests; all are named.
     """
     lines = read_file(file).split("\n")
     rows: dict[str, _Row] = {}
+    wrong: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             row = _row(json.loads(line), str(number))
+            if row.id in rows:
+                raise ConfigError(f"id {row.id!r} occurs twice")
+            rows[row.id] = row
         except (ValueError, RecursionError, ConfigError) as error:
-            raise ConfigError(f"{file}, line {number}: {error}") from error
-        if row.id in rows:
-            raise ConfigError(f"{file}, line {number}: id {row.id!r} occurs twice")
-        rows[row.id] = row
+            wrong.append(f"{file}, line {number}: {error}")
+    if wrong:
+        more = len(wrong) - _SHOWN
+        rest = [f"… {counted(more, 'more line')}"] if more > 0 else []
+        raise ConfigError("\n".join(wrong[:_SHOWN] + rest))
     return [*rows.values()]
 
 

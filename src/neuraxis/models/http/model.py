@@ -160,14 +160,18 @@ class HttpModel:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
+        if key is not None and key_env:
+            raise ConfigError("key: expected one of key= and key_env=, got both")
         if isinstance(server, str):
             url = base_url(server or provider.url, "server", provider.path)
-            general = provider.key_env if url == provider.url else ""
-            if key is not None:
-                server = Endpoint(url=url, own_key=lambda: key)
-            else:
-                env = general if key_env is None else key_env
-                server = Endpoint(url=url, key_env=env)
+            general = provider.key_env if url == provider.url and key is None else ""
+            env = general if key_env is None else key_env
+            server = Endpoint(url=url, key_env=env, own_key=key)
+        elif key is not None or key_env is not None:
+            raise ConfigError(
+                "server: expected a URL beside key= or key_env=, got an Endpoint, "
+                "which says itself what its key is"
+            )
         options = options or Options()
         self.name = name or f"{server.url}#{model}"
         self._wire = wire(model, server, options)

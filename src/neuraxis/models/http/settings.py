@@ -78,15 +78,20 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """Why no key is sent, for the sentence that follows a refusal."""
     says_where: str = f"openai.base_url or {URL_ENV}"
     """The setting and the variable that name the server, for the same."""
-    own_key: Callable[[], str] | None = None
-    """Returns the key that the program gave; None: that of the variable is sent."""
+    own_key: str | None = None
+    """The key that the program gave; None: that of the variable is sent."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Endpoint(url={self.url!r}, key_env={self.key_env!r})"  # without the key
+        )
 
     @property
     def account(self) -> str:
         """Return what tells its key from others, and does not show it."""
         if self.own_key is None:
             return self.key_env
-        return blake2b(self.own_key().encode(errors="replace")).hexdigest()
+        return blake2b(self.own_key.encode(errors="replace")).hexdigest()
 
     @property
     def key_name(self) -> str:
@@ -129,13 +134,15 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         if self.own_key is None and not self.key_env:
             return ""
         env = os.environ if environ is None else environ
-        given = env.get(self.key_env, "") if self.own_key is None else self.own_key()
+        given = env.get(self.key_env, "") if self.own_key is None else self.own_key
         key = given.strip()
         if not key and urlsplit(self.url).hostname in _KEYED_HOSTS:
+            advice = f"set the environment variable {self.key_env}"
+            if self.own_key is not None:
+                advice = "the argument key= is empty; give the key"
             raise ModelUnavailable(
-                f"No key for {self.host}: set the environment variable "
-                f"{self.key_env}, or choose another model, such as local: which "
-                "needs none."
+                f"No key for {self.host}: {advice}, or choose another model, such as "
+                "local: which needs none."
             )
         if not all("!" <= char <= "~" for char in key):
             raise ModelUnavailable(

@@ -270,9 +270,11 @@ def _key_hint(endpoint: Endpoint, key: str) -> str:
     if key:
         name = endpoint.key_env or "the program"
         return f" (the key of {name} was sent)"
-    if endpoint.key_env:
-        return f" (no key was sent, since {endpoint.key_env} is not set)"
     because = endpoint.keyless_because
+    if endpoint.own_key is not None:
+        because = "the argument key= is empty"
+    elif endpoint.key_env:
+        because = f"{endpoint.key_env} is not set"
     return f" (no key was sent{', since ' + because if because else ''})"
 
 

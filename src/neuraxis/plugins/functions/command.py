@@ -28,7 +28,6 @@ from neuraxis.plugins.functions.instances import close_of, make_instance
 from neuraxis.plugins.functions.places import Spot, place_of, spot_of, where_of
 from neuraxis.plugins.functions.validate import (
     attach,
-    bare_context,
     check_functions,
     check_marking,
     no_method,
@@ -186,7 +185,9 @@ def plugin_from(
         title = name or options.name or function.__name__
         return _plugin(title, None, [function], where_of(function), None, source)
     instance = (
-        make_instance(source, config or {}) if isinstance(source, type) else source
+        make_instance(source, lambda: config or {})
+        if isinstance(source, type)
+        else source
     )
     cls = cast("type[Any]", type(instance))
     methods = [
@@ -325,7 +326,6 @@ def read_function(function: Callable[..., Any]) -> Built:
     if not caller.open and not names.issuperset(doc.names):
         told = wrongly_documented(function, doc.names, tuple(caller.hints))
         problems = _warnings(function, told)
-    problems += _warnings(function, bare_context(function, caller.hints))
     annotated = getattr(function, "__annotations__", None)
     if annotated is not None and not annotated.keys() >= caller.hints.keys():
         more = untyped(caller.hints.keys() - annotated.keys())

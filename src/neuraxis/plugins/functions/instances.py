@@ -24,8 +24,10 @@ class FillsSecrets(Protocol):
         ...
 
 
-def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:
+def make_instance(cls: type[Any], config: Callable[[], Mapping[str, Json]]) -> Any:
     """Create an instance, with the configuration if it takes `config`.
+
+    Only then the configuration is read.
 
     Raises:
         ConfigError: the constructor needs more than that.
@@ -50,9 +52,9 @@ def make_instance(cls: type[Any], config: Mapping[str, Json]) -> Any:
         )
     for parameter in named:
         if parameter.kind is not parameter.POSITIONAL_ONLY:
-            return cls(**{parameter.name: config})
+            return cls(**{parameter.name: config()})
         if parameter is taken[0]:
-            return cls(config)
+            return cls(config())
     return cls()
 
 

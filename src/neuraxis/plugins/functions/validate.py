@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import sys
 from collections.abc import (
     Callable,
@@ -22,8 +21,6 @@ from neuraxis.formatting import class_name, did_you_mean, nearest, quote
 from neuraxis.plugins.extensions import KINDS
 from neuraxis.plugins.functions.places import code_of
 from neuraxis.schema.annotations import FILE_USES, FLAGS
-
-_LOG = logging.getLogger("neuraxis.plugins")
 
 
 def check_marking(
@@ -133,10 +130,10 @@ def wrongly_documented(
 def untyped(names: Iterable[str]) -> Iterator[str]:
     """Tell of parameters without a type hint."""
     for name in sorted(names):
-        hint = "; write `context: Context` for the runtime's" * (name == "context")
+        hint = f"; write `{name}: Context` for the runtime's"
         yield (
             f"the parameter {name} has no type hint, so that the model may write any "
-            f"value{hint}"
+            f"value{hint * (name in ('ctx', 'context'))}"
         )
 
 
@@ -268,20 +265,3 @@ def _wrong(name: str, value: Any) -> str:
     if name in FLAGS and isinstance(value, str):
         return "a list of names of parameters"
     return ""
-
-
-def bare_context(
-    function: Callable[..., Any], hints: Mapping[str, Any]
-) -> tuple[str, ...]:
-    """Return a warning of a first parameter `context` without an annotation."""
-    name = next(iter(hints), "")
-    if name not in ("ctx", "context") or name in getattr(
-        function, "__annotations__", {name: Any}
-    ):
-        return ()
-    told = (
-        f"the parameter {name!r} has no annotation, so that the model must give it; "
-        f"write `{name}: Context`, from neuraxis import Context"
-    )
-    _LOG.warning("%s: %s", function.__name__, told)
-    return (told,)

@@ -37,8 +37,7 @@ def replay(
 
     A call that never told its end may have written any file that it names.
     """
-    running: dict[str, CallStarted] = {}
-    inside: dict[tuple[str, str, str], Inside] = {}
+    running: dict[tuple[str, ...], tuple[Json, Json]] = {}
     started: set[str] = set()
     of_tool: dict[tuple[str, str], Label] = {}
     changed: dict[int, list[str]] = {}
@@ -56,26 +55,26 @@ def replay(
                 label = given if origins.is_nested else own
                 origins.is_made_of(label, event.id)  # attached
             case CallStarted():
-                running[event.id] = event
+                # `shown` has what its references led to
+                running[event.id,] = (event.arguments, event.shown)
                 started.add(event.id)
                 tool = (event.plugin, event.command)
                 of_tool[tool] = of_tool.get(tool, OWN) | _replay_start(origins, event)
             case Inside():
-                _replay_inside(origins, event, inside)
+                _replay_inside(origins, event, running)
             case CallFinished():
-                running.pop(event.id, None)
+                running.pop((event.id,), None)
                 label = of_tool.get((event.plugin, event.command), OWN)
                 _replay_finish(origins, event, started, label)
             case FileChanged() | RunUndone():
                 _replay_undo(origins, event, changed)
             case _:
                 pass
-    for call_id, event in running.items():
-        # `shown` has what its references led to
-        _may_have_written(origins, call_id, event.arguments, event.shown)
-    for event in inside.values():
-        told = innermost(event.event)
-        _may_have_written(origins, event.id, told.get("arguments"), told.get("shown"))
+    for (call_id, *_), arguments in running.items():
+        label = origins.results.get(call_id, OWN)
+        for _, value in (pair for one in arguments for pair in leaves(one)):
+            if is_outside(label) and isinstance(value, str) and len(value) < 300:
+                origins.wrote(value, label)
     origins.told(
         [own for own in origins.results if own.partition(".")[0] not in untold]
     )
@@ -109,7 +108,9 @@ def _replay_finish(
 
 
 def _replay_inside(
-    origins: Origins, event: Inside, running: dict[tuple[str, str, str], Inside]
+    origins: Origins,
+    event: Inside,
+    running: dict[tuple[str, ...], tuple[Json, Json]],
 ) -> None:
     told = innermost(event.event)
     if told.get("type") in ("session_started", "call_started"):
@@ -120,16 +121,9 @@ def _replay_inside(
             origins.wrote(str(path), label)
     own = (event.id, event.session, str(told.get("id")))
     if told.get("type") == "call_started":
-        running[own] = event
+        running[own] = (told.get("arguments"), told.get("shown"))
     elif told.get("type") == "call_finished":
         running.pop(own, None)
-
-
-def _may_have_written(origins: Origins, call_id: str, *given: Json) -> None:
-    label = origins.results.get(call_id, OWN)
-    for _, value in (pair for one in given for pair in leaves(one)):
-        if is_outside(label) and isinstance(value, str) and len(value) < 300:
-            origins.wrote(value, label)
 
 
 def _replay_start(origins: Origins, event: CallStarted) -> Label:

@@ -15,7 +15,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.provenance.labels import FILES, OWN, How, Label, Traced
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import is_own, leaves
+from neuraxis.policy.provenance.words import is_own, leaves, named_files
 from neuraxis.references.path import walk
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.workspace import read_bytes
@@ -82,11 +82,7 @@ def _contents(
     for place, use in marks.files:
         if use not in ("read", "run", "change", "remove"):
             continue
-        given = [
-            value
-            for path, value in leaves(arguments)
-            if marks.file_use(path) == use and isinstance(value, str)
-        ]
+        given = named_files(arguments, marks, use)
         if not given and isinstance(arguments, dict) and place[0] not in arguments:
             given = ["."]  # what is left out is the whole workspace
         for value in given:
@@ -112,10 +108,5 @@ def kept_content(
     origins: Origins, arguments: Json, marks: Annotations, workspace: File
 ) -> Label:
     """Return the label of what stays in changed and moved files."""
-    return OWN.union(
-        *(
-            origins.of_file(workspace, value)
-            for path, value in leaves(arguments)
-            if marks.file_use(path) in ("change", "remove") and isinstance(value, str)
-        )
-    )
+    named = named_files(arguments, marks, "change", "remove")
+    return OWN.union(*(origins.of_file(workspace, path) for path in named))

@@ -108,10 +108,6 @@ class Origins(Struct):
             self.sent.clear()
             self.request.append(text)
 
-    def instructed(self, text: str) -> None:
-        """Record the program's instructions, which count in each request."""
-        self.instructions = text
-
     @property
     def own_words(self) -> tuple[str, ...]:
         """The words of request and instructions."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -27,6 +28,10 @@ from neuraxis.sandbox.files.walk import walk_tree
 
 Use = Literal["write", "change", "move", "remove"]
 """What is done to a file: replaced as a whole, changed in part, moved or deleted."""
+
+
+_TICK = 2_000_000_000
+"""Nanoseconds between a file's last change and a digest of it that is kept."""
 
 
 class Undone(Struct, frozen=True, kw_only=True):
@@ -66,10 +71,11 @@ class FileHistory:
         self.emit = emit
         self._lock = threading.RLock()
         self._run = 1
-        self._changes: list[FileChanged] = []
+        self._changes: dict[tuple[int, str], list[FileChanged]] = {}
         self._undone: set[int] = set()
         self._allowed: set[tuple[str, str, str]] = set()
         self._written: dict[str, str] | None = None
+        self._digests: dict[str, tuple[tuple[int, ...], str]] = {}
 
     def begin(self) -> None:
         """Begin another run: `undo` takes back the last one that changed files."""
@@ -80,7 +86,7 @@ class FileHistory:
     def is_own(self, path: str) -> bool:
         """Whether the runtime wrote the file and nobody changed it since."""
         written = self._known().get(path)
-        return bool(written) and operations.digest_of(self.workspace, path) == written
+        return bool(written) and self._digest_of(path) == written
 
     def risk(self, path: str, use: Use, words: Sequence[str] = ()) -> str:
         """Why this needs an approval, in words; empty: it needs none.
@@ -107,6 +113,20 @@ class FileHistory:
         is_text = operations.is_text(self.workspace, path)
         return call_errors.file_way_out(use, target, is_text=is_text)
 
+    def _digest_of(self, path: str) -> str:
+        """Return a file's digest, computed once while the file does not change."""
+        found = operations.look(self.workspace, path)
+        if found is None:
+            return ""
+        about = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        at, digest = self._digests.get(path, ((), ""))
+        if at != about:
+            digest = operations.digest_of(self.workspace, path)
+            # a change within one tick of the file system's clock would not show
+            if time.time_ns() - max(about[2:]) > _TICK:
+                self._digests[path] = about, digest
+        return digest
+
     def _inside(self, path: str) -> str:
         """Return the normal form of a path that other programs read."""
         if {"", ".", ".."}.isdisjoint(path.split("/")):
@@ -131,24 +151,24 @@ class FileHistory:
         What this run changed since does not count; empty: there was none.
         """
         path = operations.spelled(path)
-        now = operations.digest_of(self.workspace, path)
+        now = self._digest_of(path)
         return self._first(path).before if self._made(path, now) else now
 
     def is_new(self, path: str) -> bool:
         """Whether this run made the file, and nobody changed it since."""
         path = operations.spelled(path)
-        now = operations.digest_of(self.workspace, path)
+        now = self._digest_of(path)
         return self._made(path, now) and not self._first(path).before
 
     def allow(self, call_id: str, path: str) -> None:
         """Note that a person approved this change to the file."""
         path = operations.spelled(path)
-        now = operations.digest_of(self.workspace, path)
+        now = self._digest_of(path)
         self._allowed.add((call_id, path, now))
 
     def is_allowed(self, call_id: str, path: str) -> bool:
         """Whether a person approved this change to the file as it is."""
-        now = operations.digest_of(self.workspace, path)
+        now = self._digest_of(path)
         return (call_id, operations.spelled(path), now) in self._allowed
 
     # --- what happened -------------------------------------------------------------
@@ -181,7 +201,7 @@ class FileHistory:
             FileRefused: the old version cannot be stored.
         """
         with self._lock:
-            was_own, before, mode, stored = self.is_own(path), "", 0, False
+            before, mode, stored = "", 0, False
             found = operations.look(self.workspace, path)
             makes_room = gone is not None and found and stat.S_ISDIR(found.st_mode)
             if found is not None and not makes_room:
@@ -190,19 +210,19 @@ class FileHistory:
                         f"{path!r} is no regular file; it is not changed."
                     )
                 mode = stat.S_IMODE(found.st_mode) & 0o777
-                before = operations.digest_of(self.workspace, path)
+                before = self._digest_of(path)
                 if not self._made(path, before):
                     with operations.opened(self.workspace, path) as fd:
                         before = self.store.put(pieces_of(fd), found.st_size, path)
                     stored = before != after
-            own = bool(after) and whole
+            own, was_own = bool(after) and whole, before == self._known().get(path, "")
             for folder in operations.missing_folders(
                 self.workspace, path, gone=gone or ()
             ):
                 self._report(call_id, folder, "folder", after="folder")
             self._report(
                 call_id, path, kind, before=before, after=after,
-                mode=mode, own=own, was_own=was_own,
+                mode=mode, own=own, was_own=was_own and before != "",
             )  # fmt: skip
         return stored
 
@@ -215,8 +235,7 @@ class FileHistory:
         return self._of_run(path)[0]
 
     def _of_run(self, path: str) -> list[FileChanged]:
-        changes, run = self._changes, self._run
-        return [each for each in changes if each.run == run and each.path == path]
+        return self._changes.get((self._run, path), [])
 
     def folder(self, call_id: str, path: str) -> None:
         """Report that folders will be made."""
@@ -241,9 +260,12 @@ class FileHistory:
             after=after, mode=mode, own=own, was_own=was_own,
         )  # fmt: skip
         self.emit(event)
-        self._changes.append(event)
+        self._add(event)
         if kind != "folder":
             self._note(path, after if own else "")
+
+    def _add(self, event: FileChanged) -> None:
+        self._changes.setdefault((event.run, event.path), []).append(event)
 
     def _known(self) -> dict[str, str]:
         if self._written is None:
@@ -260,7 +282,7 @@ class FileHistory:
         """Take up what an earlier part of this session changed."""
         for event in events:
             if isinstance(event, FileChanged):
-                self._changes.append(event)
+                self._add(event)
                 self._run = max(self._run, event.run)
                 if event.kind != "folder":
                     self._known()[event.path] = event.after if event.own else ""
@@ -279,7 +301,7 @@ class FileHistory:
             agree: asked for each path that somebody changed since; True: restore it.
         """
         with self._lock:
-            runs = {each.run for each in self._changes} - self._undone
+            runs = {run for run, _ in self._changes} - self._undone
             self.begin()
             # one that left every file as it was is not the one to undo
             for run in sorted(runs, reverse=True):
@@ -290,7 +312,8 @@ class FileHistory:
 
     def _undo_run(self, run: int, agree: Callable[[str], bool]) -> dict[str, list[str]]:
         """Restore the files of one run; return what became of them."""
-        changes = [each for each in self._changes if each.run == run]
+        listed = [each for (of, _), each in self._changes.items() if of == run]
+        changes = [each for one in listed for each in one]
         files = [each for each in changes if each.kind != "folder"]
         first = {each.path: each for each in reversed(files)}
         last = {each.path: each for each in files}
@@ -326,7 +349,7 @@ class FileHistory:
     ) -> str:
         path = then.path
         found = operations.look(self.workspace, path)
-        now = operations.digest_of(self.workspace, path)
+        now = self._digest_of(path)
         if now == then.before and (now or found is None):
             return ""
         if (now != after or (not now and found is not None)) and not agree(path):
@@ -342,9 +365,8 @@ class FileHistory:
         data = self.store.get(then.before)
         if data is None:
             return "lost"
-        # no quota: these bytes lay here before
-        room = workspace.Quota(file_bytes=len(data), total_bytes=1 << 62, files=1 << 62)
-        workspace.write_bytes(self.workspace, path, data, quota=room)
+        # these bytes lay here before
+        workspace.write_bytes(self.workspace, path, data, quota=workspace.UNLIMITED)
         operations.set_mode(self.workspace, path, then.mode)
         self._note(path, then.before if then.was_own else "")
         return "restored"

@@ -21,6 +21,8 @@ from neuraxis.sandbox.files.paths import FileRefused
 BUDGET = 1024 * 1024 * 1024
 """Bytes of all stored versions without the setting `files.versions_bytes`."""
 _INDEX = "written"
+_NOTES = 1_000
+"""Outdated lines of the index above which it is written anew."""
 
 
 class VersionStore:
@@ -46,6 +48,8 @@ class VersionStore:
         self._budget = budget
         self._journaled = journaled
         self._memory: dict[str, bytes] = {}
+        self._room = -1
+        """Bytes that may still come before all sessions' versions are counted."""
 
     @property
     def is_durable(self) -> bool:
@@ -84,7 +88,9 @@ class VersionStore:
                 f"{shown!r} was not changed: its old version cannot be stored in "
                 f"{self._folder.name!r} ({error.strerror or 'refused'})."
             ) from None
-        self._prune(self._folder / digest)
+        self._room -= size
+        if self._room < 0:
+            self._room = self._prune(self._folder / digest)
         return digest
 
     def _put(self, folder: Path, pieces: Iterable[bytes]) -> str:
@@ -114,8 +120,13 @@ class VersionStore:
             return None
         return data
 
-    def _prune(self, newest: Path) -> None:
-        """Delete the oldest versions of all sessions above the budget."""
+    def _prune(self, newest: Path) -> int:
+        """Delete the oldest versions of all sessions above the budget.
+
+        Returns:
+            The bytes that may come before this is called again. Counting all versions
+            for each new one would take a square of the time.
+        """
         assert self._root is not None
         found: list[tuple[int, int, Path]] = []
         for path in self._root.glob("*/*"):
@@ -123,11 +134,14 @@ class VersionStore:
                 about = path.stat()
                 if path != newest and not path.name.startswith("."):
                     found.append((about.st_mtime_ns, about.st_size, path))
-        left = self._budget - newest.stat().st_size
-        for _, size, path in sorted(found, reverse=True):
-            left -= size
-            if left < 0:
-                path.unlink(missing_ok=True)
+        held = newest.stat().st_size + sum(size for _, size, _ in found)
+        least = held if held <= self._budget else self._budget * 7 // 8
+        for _, size, path in sorted(found):
+            if held <= least:
+                break
+            path.unlink(missing_ok=True)
+            held -= size
+        return min(self._budget - held, self._budget // 8)
 
     # --- what the runtime wrote, known to later sessions of the same journal --------
 
@@ -136,30 +150,38 @@ class VersionStore:
         index = self._index(workspace)
         if index is None:
             return {}
+        known: dict[str, str] = {}
         try:
-            found: Any = json.loads(index.read_text("utf-8"))
-        except (OSError, ValueError):
+            lines = index.read_bytes().splitlines()
+        except OSError:
             return {}
-        if not isinstance(found, dict):
-            return {}
-        pairs = cast("dict[Any, Any]", found).items()
-        return {str(path): str(digest) for path, digest in pairs}
+        for line in lines:
+            with contextlib.suppress(ValueError):  # cut off as it was written
+                found: Any = json.loads(line)
+                if isinstance(found, dict):
+                    pairs = cast("dict[Any, Any]", found).items()
+                    known |= {str(path): str(digest) for path, digest in pairs}
+        known = {path: digest for path, digest in known.items() if digest}
+        if len(lines) > 2 * len(known) + _NOTES:
+            with contextlib.suppress(OSError):
+                beside = index.with_name(f".{os.urandom(8).hex()}")
+                _append(beside, known)
+                beside.replace(index)
+        return known
 
     def note_written(self, workspace: Path, changed: Mapping[str, str]) -> None:
-        """Store digests of written files; an empty one forgets it."""
+        """Store digests of written files; an empty one forgets it.
+
+        Each note is a line at the end: to write all of them again for each file would
+        take a square of the time.
+        """
         index = self._index(workspace)
         if index is None:
             return
-        known = {**self.written_in(workspace), **changed}
-        text = json.dumps({path: digest for path, digest in known.items() if digest})
-        beside = index.with_name(f".{os.urandom(8).hex()}")
         # without the index the user is asked once more, so it may fail
         with contextlib.suppress(OSError):
             self._make(index.parent)
-            fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(fd, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            beside.replace(index)
+            _append(index, changed)
 
     def _index(self, workspace: Path) -> Path | None:
         if self._root is None:
@@ -171,6 +193,12 @@ class VersionStore:
         assert self._root is not None
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)  # a mode is for the last one only
+
+
+def _append(index: Path, known: Mapping[str, str]) -> None:
+    fd = os.open(index, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(fd, "ab", buffering=0) as stream:
+        stream.write(f"\n{json.dumps(known)}".encode())
 
 
 def versions_root(

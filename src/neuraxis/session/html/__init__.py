@@ -115,10 +115,16 @@ def _objects(objects: Objects) -> list[str]:
 
 
 def _table(names: list[str], rows: list[Sequence[Any]], total: int) -> str:
-    head = "".join(f"<th>{_short(name, _CELL)}</th>" for name in names[:COLUMNS])
+    shown = names[:COLUMNS]
+    head = "".join(f"<th>{_short(name, _CELL)}</th>" for name in shown)
     body = "".join(f"<tr>{''.join(map(_cell, row[:COLUMNS]))}</tr>" for row in rows)
-    size = f"{counted(total, 'row')}, {counted(len(names), 'column')}"
+    size = f"{_part(rows, total, 'row')}, {_part(shown, len(names), 'column')}"
     return f"<table><thead><tr>{head}</tr></thead>{body}</table><p>{size}</p>"
+
+
+def _part(shown: Sequence[Any], total: int, what: str) -> str:
+    whole = counted(total, what)
+    return whole if len(shown) == total else f"the first {len(shown)} of {whole}"
 
 
 def _cell(value: Any) -> str:

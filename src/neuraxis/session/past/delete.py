@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from neuraxis.errors import NoSuchSession, StorageError
-from neuraxis.formatting import did_you_mean, file_name, nearest
+from neuraxis.errors import ConfigError, NoSuchSession, StorageError
+from neuraxis.formatting import describe_given, did_you_mean, file_name, nearest
 from neuraxis.journal import Journal
 from neuraxis.sandbox.files.versions import versions_root
 from neuraxis.session.past.waiting import opened_journal
@@ -29,10 +29,11 @@ def delete_session(
     asset_folder: str | Path | None = None,
     versions_folder: str | Path | None = None,
 ) -> None:
-    """Delete a session and all that is stored of it.
+    """Delete a session: its events, stored objects and old versions of files.
 
-    The bytes of its events are overwritten in the journal's file, and its stored
-    objects and old versions of files are deleted. What its commands wrote stays.
+    The bytes of its events are overwritten in the journal's file. What its commands
+    wrote stays, and so does the list of their paths and digests by which later
+    sessions know them.
 
     Args:
         journal: a SQLite file's path, or a `Journal`.
@@ -42,15 +43,20 @@ def delete_session(
 
     Raises:
         NoSuchSession: the journal holds no session of this id.
-        ConfigError: there is no such journal.
+        ConfigError: there is no such journal, or it cannot delete.
         SessionBusy: the session is open, here or in another process.
         StorageError: something cannot be deleted; the events are the last to go.
     """
     with opened_journal(journal, "delete_session") as opened:
+        if not callable(getattr(opened, "delete", None)):
+            raise ConfigError(
+                "delete_session: expected a journal with a method `delete`, got "
+                f"{describe_given(opened)}"
+            )
         ids = [info.session for info in opened.sessions()]
         if id not in ids:
             raise NoSuchSession(
-                f"delete_session: there is no session {id!r} in the journal"
+                f"delete_session: there is no session {id!r} in the journal."
                 f"{did_you_mean(nearest(id, ids))}"
             )
         opened.claim(id)

@@ -309,7 +309,7 @@ def wrong_id(session: str, journal: Journal, *, exists: bool) -> ConfigError:
     if exists:
         return ConfigError(
             f"session {session!r} is in the journal already; "
-            f"Session.open({session!r}, journal=…) goes on with it"
+            f"Session.open({session!r}, journal=…) continues it"
         )
     path = getattr(journal, "path", None)  # of one in memory there is none
     file, named = (f" {path.absolute()}", f" --journal {path}") if path else ("", "")

@@ -37,6 +37,7 @@ from neuraxis.formatting import check_word, refuse
 from neuraxis.journal import Journal, SessionInfo, open_journal
 from neuraxis.messages import Call, Reply, Result
 from neuraxis.messages import Path as Place
+from neuraxis.parsing.json_shapes import as_list
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.later import edited
 from neuraxis.references.find import find_places
@@ -77,6 +78,9 @@ class Question(Struct, frozen=True, kw_only=True):
     `"always"` covers files of your own if one ends with "also on files of your own".
     """
 
+    lost: tuple[str, ...] = ()
+    """What files of yours would lose, in lines to show."""
+
     @property
     def summary(self) -> str:
         """Return what would run, in one line."""
@@ -101,6 +105,7 @@ class Question(Struct, frozen=True, kw_only=True):
             "parameters": self.parameters,
             "expires": self.expires,
             "offers": list(self.offers),
+            "lost": list(self.lost),
         }
 
 
@@ -287,6 +292,7 @@ def _question(session: str, asked: ApprovalAsked) -> Question:
         parameters=asked.parameters,
         expires=asked.expires,
         offers=asked.offers,
+        lost=tuple(map(str, as_list(call.get("lost")))),
     )
 
 

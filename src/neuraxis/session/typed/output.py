@@ -73,11 +73,13 @@ class Output:
 
     def read(self, text: str) -> tuple[Any, str] | CallError:
         """Return an answer's object and its JSON, or its error."""
-        found = _json_of(text)
-        if found is None and text.strip() != "null":
-            if not self._is_wrapped or not self._checked.valid({_VALUE: text}):
-                return call_errors.wrong_output(f"found no JSON in {quote(text)}")
+        written = _json_of(text)
+        if written is not None:
+            found = written.value
+        elif self._is_wrapped and self._checked.valid({_VALUE: text}):
             found = text  # one of its types is a text
+        else:
+            return call_errors.wrong_output(f"found no JSON in {quote(text)}")
         if self._is_wrapped and set(as_node(found) or ()) != {_VALUE}:
             found = {_VALUE: found}
         value: Any = self._checked.coerce(found)[0]
@@ -208,13 +210,17 @@ def _schema_of(wanted: Any) -> dict[str, Json]:
     return schema
 
 
-def _json_of(text: str) -> Json:
+def _json_of(text: str) -> Value | None:
     """Return the one JSON value of an answer, or None."""
-    found = loads(text.strip())
-    if isinstance(found, Value):
-        return found.value
+    whole = text.strip()
+    fence = whole.startswith("```") and whole.endswith("```")
+    within = whole[3:-3].partition("\n")[2] if fence else ""
+    for tried in (whole, within):
+        found = loads(tried)
+        if isinstance(found, Value):
+            return found
     listed = [piece.value for piece in pieces(text) if piece.value is not None]
-    return listed[0].value if len(listed) == 1 else None
+    return listed[0] if len(listed) == 1 else None
 
 
 def _told(error: Exception) -> str:
