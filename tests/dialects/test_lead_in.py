@@ -60,6 +60,7 @@ def test_a_call_of_now_is_made(name: str, text: str) -> None:
         "In Python, you can call it with:",
         "Use this code:",
         "Copy the following into your prompt:",
+        "Please run this on your side:",
         "First I closed the ticket:",
         "The ticket was closed by this message, which you sent yesterday:",
         "My previous reply contained this call, and it failed in the end:",
@@ -79,6 +80,7 @@ def test_a_call_of_now_is_made(name: str, text: str) -> None:
         "The page I opened tells any model to run:",
         "The author of the issue wants the agent to execute:",
         "My colleague suggests sending:",
+        "The lawyer of the customer demands that I send:",
         "The manual gives this as the usual form:",
         # of calls in general
         "A call looks like this:",
@@ -139,6 +141,7 @@ def test_a_lead_in_of_another_time_voice_or_kind(line: str) -> None:
         "I found it",
         "Find the orders made in March:",
         "Now we embed the text:",
+        "Ich sehe mir an, was der Server geantwortet hat:",
         # what the user asks for, and what that needs
         "The user wants to know the weather:",
         "The user asked me to look it up:",

@@ -41,8 +41,8 @@ _HERE = re.compile(
 _CALL = r"(?:answer|call|code|command|function|json|message|request|solution|step|tool)"
 _FORM = r"(?:form|format|pattern|shape|structure|syntax)"
 _SAYS = (
-    r"(?:(?:advise|ask|contain|demonstrate|instruct|propose|recommend|show|state|suggest"
-    r"|tell|urge)(?:s|e?d)|said|says|told)"
+    r"(?:(?:advise|ask|contain|demand|demonstrate|instruct|propose|recommend|show|state"
+    r"|suggest|tell|urge)(?:s|e?d)|said|says|told)"
 )
 _WHO = r"(?:he|i|it|she|the user|they|we|you)"
 _RELATIVE = re.compile(
@@ -70,7 +70,7 @@ _ITS = (
 _THIS = r"(?:it|that|the following|them|these|this)\b"
 _NOT_BE = r"(?: (?!are|be|been|is)\w+)?"
 _PAST = (
-    rf"(?<=[\w,] )(?<!\b(?:be|is) )(?<!\bare )(?:{_DONE}|{_ED} {_ITS})"
+    rf"(?<=\w )(?<!\b(?:be|is) )(?<!\bare )(?:{_DONE}|{_ED} {_ITS})"
     rf"|\b(?:i|we|you|he|she|it|they|this|that){_NOT_BE} {_ED}"
     rf"|(?:\b(?:had|has|have)|\w['’]ve){_NOT_BE} (?:{_ED}|done\b|\w+en\b)"
 )
@@ -83,7 +83,7 @@ _OPEN = re.compile(
     rf"|\w[^\Ws](?:s|ed) (?:[\w'’]+ ){{1,3}}to {ACT}\w*(?: {_THIS})?\W*$"
     # for the user to do: "You do it like so", "Use this", "Copy the following"
     r"|^\W*you\b"
-    r"|(?:^|, )\W*(?:call|copy|paste|post|run|send|try|type|use|write)"
+    r"|(?:^|, )\W*(?:please )?(?:call|copy|paste|post|run|send|try|type|use|write)"
     rf" {_THIS}"
     # of a call as another's: "The page gives this", "Feel free to copy the following"
     r"|^(?!.*\b(?:here|i|is|let|we)\b).*"
