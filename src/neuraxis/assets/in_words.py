@@ -55,8 +55,6 @@ def _kind(value: Any) -> str:
             return f"a mapping with the keys {_names([*cast('dict[Any, Any]', value)])}"
         case None:
             return "nothing"
-        case str():
-            return f"a text of {counted(len(value), 'character')}"
         case _:
             detail = detail_of(value)
             of = f"an object of the type {type_name(value)}"
