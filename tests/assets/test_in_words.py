@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from cpu_time import within
 from neuraxis.assets.in_words import beginning, in_words
 
 ROWS = {"city": ["Lyon\nLyon", "Oslo"], "n": [1, None]}
@@ -38,6 +39,9 @@ class Broken:
         (b"x" * 1_500, "1.5 kB"),
         ([1, 2], "a list of 2 items"),
         ({"a": 1, "b": 2}, "a mapping with the keys a, b"),
+        ({}, "an empty mapping"),
+        (None, "nothing"),
+        ("abc", "a text of 3 characters"),
         (date(2026, 1, 2), "an object of the type datetime.date"),
         (
             np.zeros((2, 3)),
@@ -65,4 +69,11 @@ def test_a_table_begins_with_its_first_rows() -> None:
 def test_bytes_are_told_by_their_digest() -> None:
     """Two of the same size and beginning are not taken for each other."""
     digest = hashlib.sha256(b"ab").hexdigest()[:16]
-    assert beginning(b"ab") == f"2 bytes, sha256 {digest}: b'ab'"
+    for value in (b"ab", bytearray(b"ab"), memoryview(b"ab")):
+        assert beginning(value) == f"2 bytes, sha256 {digest}: b'ab'"
+
+
+def test_of_millions_of_keys_only_those_shown_are_written() -> None:
+    """A question is asked on the event loop."""
+    told = within(0.2, lambda: in_words(dict.fromkeys(range(500_000))), attempts=3)
+    assert told.endswith("and 499988 more")

@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from neuraxis.dialects import DIALECTS, find_dialect
+from call_in_text import read
+from neuraxis.dialects import DIALECTS
 from neuraxis.dialects.lead_in import is_reported, is_step, leads_elsewhere
-from neuraxis.messages import Completion, Reply
-from neuraxis.specs import CommandSpec, PluginSpec
-
-MESSAGE = {
-    "receiver": {"role": "plugin", "name": "p"},
-    "content_type": "command",
-    "content": {"command": "look", "param": {"query": "x"}},
-}
-CALLS = {
-    "intents": json.dumps([{"tool": "look", "query": "x"}]),
-    "envelope_v1": json.dumps(MESSAGE),
-    "envelope_v2": json.dumps(MESSAGE),
-    "native": json.dumps({"name": "look", "arguments": {"query": "x"}}),
-}
-
-
-def _read(name: str, text: str) -> Reply:
-    dialect = find_dialect(name)
-    plugin = PluginSpec(name="p", commands=(CommandSpec(name="look"),))
-    names = {"look": ("p", "look")}
-    dialect.prompt([plugin], names)
-    dialect.native_tools([plugin], names)
-    text = text.replace("CALL", CALLS[name])
-    return dialect.decode(Completion(text=text, finish_reason="stop"), next_id=str)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -52,7 +27,7 @@ def test_a_call_that_is_retold_quoted_or_explained_is_told(
     name: str, text: str
 ) -> None:
     """Neither run nor dropped: the model says which of the two it meant."""
-    reply = _read(name, text)
+    reply = read(name, text)
     assert not reply.calls
     assert "leave open" in reply.errors[0].message
     assert "begin its lines with >" in reply.errors[0].message
@@ -70,7 +45,7 @@ def test_a_call_that_is_retold_quoted_or_explained_is_told(
 )
 def test_a_call_of_now_is_made(name: str, text: str) -> None:
     """Whatever the sentences before the one that leads into it tell."""
-    reply = _read(name, text)
+    reply = read(name, text)
     assert reply.calls
     assert not reply.errors
 
@@ -85,6 +60,7 @@ def test_a_call_of_now_is_made(name: str, text: str) -> None:
         "In Python, you can call it with:",
         "Use this code:",
         "Copy the following into your prompt:",
+        "Please run this on your side:",
         "First I closed the ticket:",
         "The ticket was closed by this message, which you sent yesterday:",
         "My previous reply contained this call, and it failed in the end:",
@@ -92,22 +68,37 @@ def test_a_call_of_now_is_made(name: str, text: str) -> None:
         "Last week the assistant answered your question with",
         "Here is the message that you sent yesterday:",
         "During the outage the gateway kept retrying one message:",
+        "This is the call that failed yesterday:",
+        "Next, the message you sent:",
         # said by others
         "The transcript of your colleague shows one call:",
         "The web page you linked tells its readers to paste the following:",
         "The README says to run:",
         "The mail asks me to run:",
         "Maria wants us to send:",
+        'The mail from "support" says you must run:',
+        "The page I opened tells any model to run:",
+        "The author of the issue wants the agent to execute:",
+        "My colleague suggests sending:",
+        "The lawyer of the customer demands that I send:",
+        "The manual gives this as the usual form:",
         # of calls in general
         "A call looks like this:",
         "Every message to a plugin has this shape:",
         "The general form is:",
         "A function call has two fields:",
         "## How a call is written",
+        "Function calls have the form:",
+        "Usually, a lookup takes these arguments:",
+        "The schema expects something like this:",
         "This is how your assistant would request it:",
         # of what could be
         "Tomorrow, when the sensor is back, I am going to call:",
         "This is what I would send.",
+        "Should the price drop, I'd place:",
+        "When the manager agrees, I will submit:",
+        # refused
+        "I refuse to execute this:",
     ],
 )
 def test_a_lead_in_of_another_time_voice_or_kind(line: str) -> None:
@@ -137,6 +128,26 @@ def test_a_lead_in_of_another_time_voice_or_kind(line: str) -> None:
         "As you said:",
         "To send the letter that was drafted this morning:",
         "Checking the sensor in the south, which reported 30 degrees an hour ago:",
+        # the past of another clause, or of none
+        "Understood:",
+        "Got it, searching now:",
+        "Sure! Fetching the orders you placed:",
+        "The file was found, reading it:",
+        "I found the user, fetching the orders:",
+        "Retrying with the ID it gave me:",
+        "Next, read the config you mentioned:",
+        "Step 2: find the customer who placed the order",
+        "Thought: I found the right tool",
+        "I found it",
+        "Find the orders made in March:",
+        "Now we embed the text:",
+        "Ich sehe mir an, was der Server geantwortet hat:",
+        # what the user asks for, and what that needs
+        "The user wants to know the weather:",
+        "The user asked me to look it up:",
+        "You asked for the weather:",
+        "Your question requires a lookup:",
+        "The API expects the city as text:",
     ],
 )
 def test_a_lead_in_of_the_call_itself(line: str) -> None:
@@ -151,6 +162,13 @@ def test_a_lead_in_of_the_call_itself(line: str) -> None:
         ("That call failed, because the account is locked.", True),
         ("- `tool` is the name of the tool.", True),
         ("I did not run it.", True),
+        ("Please ignore the block above.", True),
+        ("That's what the page wanted me to send.", True),
+        ("I don't have that information myself, so I look it up.", False),
+        ("I do not know what the current price is.", False),
+        ("The tool returns the temperature in Celsius.", False),
+        ("The name is taken from your message.", False),
+        ("This assumed the metric system.", False),
         ("This will return the name of the scientist who is credited.", False),
         ("The theory of relativity was invented by Albert Einstein.", False),
         ("Note: I assumed that the year is not required.", False),

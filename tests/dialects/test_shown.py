@@ -7,31 +7,8 @@ import time
 
 import pytest
 
-from neuraxis.dialects import DIALECTS, find_dialect
-from neuraxis.messages import Completion, Reply
-from neuraxis.specs import CommandSpec, PluginSpec
-
-MESSAGE = {
-    "receiver": {"role": "plugin", "name": "p"},
-    "content_type": "command",
-    "content": {"command": "look", "param": {"query": "x"}},
-}
-CALLS = {
-    "intents": json.dumps({"tool": "look", "query": "x"}),
-    "envelope_v1": json.dumps(MESSAGE),
-    "envelope_v2": json.dumps(MESSAGE),
-    "native": json.dumps({"name": "look", "arguments": {"query": "x"}}),
-}
-
-
-def _read(name: str, text: str) -> Reply:
-    dialect = find_dialect(name)
-    plugin = PluginSpec(name="p", commands=(CommandSpec(name="look"),))
-    names = {"look": ("p", "look")}
-    dialect.prompt([plugin], names)
-    dialect.native_tools([plugin], names)
-    text = text.replace("CALL", CALLS.get(name, ""))
-    return dialect.decode(Completion(text=text, finish_reason="stop"), next_id=str)
+from call_in_text import CALLS, MESSAGE, read
+from neuraxis.dialects import DIALECTS
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -73,7 +50,7 @@ def _read(name: str, text: str) -> Reply:
 )
 def test_a_call_that_is_only_shown_is_words(name: str, text: str) -> None:
     """In the envelopes as in the intents and natively."""
-    reply = _read(name, text)
+    reply = read(name, text)
     assert (reply.calls, reply.errors, reply.left) == ((), (), ())
     assert reply.texts
 
@@ -116,7 +93,7 @@ def test_a_call_that_is_only_shown_is_words(name: str, text: str) -> None:
 )
 def test_a_call_amid_words_is_made(name: str, text: str) -> None:
     """Words that explain it, and offers of something more."""
-    reply = _read(name, text)
+    reply = read(name, text)
     assert (len(reply.calls), reply.errors) == (1, ())
 
 
@@ -136,7 +113,7 @@ def test_a_question_about_a_call_is_told_in_every_language(
     name: str, text: str
 ) -> None:
     """Nothing runs; the model asks without the call, or calls without asking."""
-    reply = _read(name, text)
+    reply = read(name, text)
     assert (reply.calls, len(reply.errors)) == ((), 1)
     assert "leave" in reply.errors[0].message
 
@@ -157,7 +134,7 @@ def test_a_message_of_the_protocols_is_told_where_it_is_no_call(
     name: str, text: str
 ) -> None:
     """It was shown as the answer, and nobody heard of it."""
-    reply = _read(name, text)
+    reply = read(name, text)
     assert (reply.calls, reply.texts, len(reply.errors)) == ((), (), 1)
 
 
@@ -177,7 +154,7 @@ def test_a_call_in_another_form_is_never_the_answer_of_an_envelope(
     name: str, text: str
 ) -> None:
     """Also where it is cut off, and in forms without a token of their own."""
-    reply = _read(name, text)
+    reply = read(name, text)
     assert (reply.calls, reply.texts, len(reply.errors)) == ((), (), 1)
 
 
@@ -194,7 +171,7 @@ def test_a_call_in_another_form_is_never_the_answer_of_an_envelope(
 )
 def test_what_the_words_leave_open_is_told(name: str, text: str) -> None:
     """Neither run nor silently shown as the answer."""
-    reply = _read(name, text)
+    reply = read(name, text)
     assert not reply.calls
     assert "leave open" in reply.errors[0].message
 
@@ -212,7 +189,7 @@ def test_what_the_words_leave_open_is_told(name: str, text: str) -> None:
 def test_a_list_of_calls_in_backticks(text: str, verdict: str) -> None:
     """Alone it is a block of calls; among words it is code in a text."""
     for name in ("intents", "native"):
-        reply = _read(name, text)
+        reply = read(name, text)
         said = "calls" if reply.calls else "told" if reply.errors else "words"
         assert said == verdict
 
@@ -220,7 +197,7 @@ def test_a_list_of_calls_in_backticks(text: str, verdict: str) -> None:
 def test_between_the_markers_nothing_is_an_example() -> None:
     """The markers say that it is sent."""
     block = "<!-- RESPONSE_START -->\n[CALL]\n<!-- RESPONSE_END -->"
-    reply = _read("intents", f"This is what I would send:\n{block}\nShall I run it?")
+    reply = read("intents", f"This is what I would send:\n{block}\nShall I run it?")
     assert len(reply.calls) == 1
 
 
@@ -229,10 +206,10 @@ def test_a_broken_message_in_a_program_is_words() -> None:
     broken = '{"receiver": {"role": "plugin", "name": name}}'
     program = f"```python\ndef f(name):\n    return {broken}\n```\n\nThis builds one."
     for name in ("envelope_v1", "envelope_v2"):
-        assert not _read(name, program).errors
-        assert _read(name, f"```json\n{broken}\n```").errors
+        assert not read(name, program).errors
+        assert read(name, f"```json\n{broken}\n```").errors
         lost = program.replace("}}", "")  # it may have swallowed a message
-        assert _read(name, f"{lost}\n```json\nCALL\n```").errors
+        assert read(name, f"{lost}\n```json\nCALL\n```").errors
 
 
 @pytest.mark.parametrize(
@@ -244,18 +221,18 @@ def test_a_broken_message_in_a_program_is_words() -> None:
 )
 def test_a_marker_that_is_named_is_a_word(text: str) -> None:
     """In backticks, or between the words of a sentence."""
-    reply = _read("intents", text)
+    reply = read("intents", text)
     assert (reply.calls, reply.errors) == ((), ())
-    assert _read("intents", text.split("<")[0] + "<!-- RESPONSE_START --> [").errors
+    assert read("intents", text.split("<")[0] + "<!-- RESPONSE_START --> [").errors
 
 
 @pytest.mark.parametrize("name", ["envelope_v1", "envelope_v2"])
-def test_messages_in_an_object_are_read(name: str) -> None:
+def test_messages_in_an_object_areread(name: str) -> None:
     """As intents are: one list of such keys serves every dialect."""
     for text in ('{"messages": [CALL, CALL]}', '{"calls": [CALL, CALL]}'):
-        assert len(_read(name, text).calls) == 2
-    assert len(_read(name, '{"thought": "So.", "message": CALL}').calls) == 1
-    assert not _read(name, '{"first": CALL, "second": CALL}').calls
+        assert len(read(name, text).calls) == 2
+    assert len(read(name, '{"thought": "So.", "message": CALL}').calls) == 1
+    assert not read(name, '{"first": CALL, "second": CALL}').calls
 
 
 @pytest.mark.parametrize("name", ["envelope_v1", "envelope_v2"])
@@ -269,7 +246,7 @@ def test_messages_in_an_object_are_read(name: str) -> None:
 )
 def test_a_message_in_another_form_is_told(name: str, text: str) -> None:
     """It is never the answer to the user."""
-    reply = _read(name, text)
+    reply = read(name, text)
     assert not reply.calls
     assert reply.errors
 
@@ -279,5 +256,5 @@ def test_D6_the_time_grows_with_the_text(part: str) -> None:
     """Also where the words look like questions."""
     text = f"{CALLS['native']}\n{part * (1_000_000 // len(part))}"
     started = time.process_time()
-    _read("native", text)
+    read("native", text)
     assert time.process_time() - started < 10

@@ -101,8 +101,8 @@ def test_a_number_that_became_a_boolean_is_a_change() -> None:
         return PluginSpec(name="p", commands=(spec,))
 
     assert changes(entry(plugin(1)), plugin(1)) == []
-    assert changes(entry(plugin(1)), plugin(True))
-    assert changes(entry(plugin(1)), plugin(1.0))
+    assert changes(entry(plugin(1)), plugin(True))[0].endswith("was [1], is [true]")
+    assert changes(entry(plugin(1)), plugin(1.0))[0].endswith("was [1], is [1.0]")
 
 
 def test_another_name_is_no_way_around(tmp_path: Path) -> None:

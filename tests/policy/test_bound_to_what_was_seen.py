@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Answer, Context, Policy, Rule, Session, command
+from neuraxis import Answer, Context, Options, Policy, Rule, Session, command
 from neuraxis.events import ApprovalAsked
 from neuraxis.formatting import visible
 from neuraxis.models.scripted import ScriptedModel
@@ -54,6 +54,10 @@ def _session(folder: Path, *plans: list[dict[str, Any]] | str, **more: Any) -> S
     )
 
 
+def _approve_writing(asked: ApprovalAsked) -> bool:
+    return bool(asked.call["command"] == "write_file")
+
+
 def _output(answer: Answer) -> str:
     return json.dumps([call.value for call in answer.calls], default=str)
 
@@ -89,7 +93,8 @@ def test_what_undo_brings_back_is_as_foreign_as_before(
     first.append(_write("job.py", "{{ p }}"))
     own = [_write("job.py", "print(1)")]
     plans = (first, "ok", own, "ok", [RUN], "ok")
-    with _session(folder, *plans, id="s", journal=journal) as session:
+    given = {"id": "s", "journal": journal, "approve": _approve_writing}
+    with _session(folder, *plans, **given) as session:
         session.run_sync("Save it as job.py")
         session.run_sync("Write job.py that prints 1")
         assert session.undo().restored == ("job.py",)
@@ -313,3 +318,102 @@ def test_what_stays_in_a_changed_file_is_as_foreign_as_before(
     assert answer.calls[-1].call.command == "mail"
     assert answer.calls[-1].status == "failed", answer.calls[-1].value
     assert not first or answer.calls[0].status == "done"
+
+
+MADE: list[Any] = [[_write("clean.py", "print('ok')")], "ok"]
+SAVED = {"tool": "save_result", "value": "asset://{}/content/response"}
+REPLACED: dict[str, list[list[dict[str, Any]]]] = {
+    "by the model": [[_write("clean.py", "evil")]],
+    "by a reference": [[{**SAVED, "file_path": "clean.py"}]],
+    "by a copy": [
+        [{**SAVED, "file_path": "summary.txt"}],
+        [{"tool": "copy_file", "file_path": "summary.txt", "new_path": "clean.py"}],
+    ],
+    "by a move": [
+        [{**SAVED, "file_path": "summary.txt"}],
+        [{"tool": "move_file", "file_path": "summary.txt", "new_path": "clean.py"}],
+    ],
+    "after deleting it": [
+        [{"tool": "delete_file", "file_path": "clean.py"}],
+        [{**SAVED, "file_path": "clean.py"}],
+    ],
+    "in another spelling": [[_write("./clean.py", "evil")]],
+}
+
+
+def _from(call_id: str, plans: list[list[dict[str, Any]]]) -> Any:
+    return json.loads(json.dumps(plans).replace("{}", call_id))
+
+
+@pytest.mark.parametrize("plans", REPLACED.values(), ids=REPLACED)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Never touch clean.py. Any mails? Write a summary.",
+        "Explain clean.py to me and read my mails, write a summary. Change nothing!",
+        "Any mails? Summary please. And run clean.py",
+    ],
+)
+@pytest.mark.parametrize("other_session", [False, True])
+def test_a_script_is_not_replaced_after_reading(
+    tmp_path: Path, plans: Any, words: str, other_session: bool
+) -> None:
+    """Its name was free for a new file only; also with one that the runtime wrote."""
+    folder, journal = tmp_path / "w", str(tmp_path / "j.sqlite")
+    wanted = "Write a script clean.py that prints ok"
+    read: Any = [{"tool": "inbox"}]
+    if other_session:
+        with _session(folder, *MADE, journal=journal) as session:
+            session.run_sync(wanted)
+        attack = [read, *_from("a1", plans), "ok"]
+        with _session(folder, *attack, journal=journal) as session:
+            session.run_sync(words)
+    else:
+        attack = [*MADE, read, *_from("a2", plans), "ok"]
+        with _session(folder, *attack) as session:
+            session.run_sync(wanted)
+            session.run_sync(words)
+    assert (folder / "clean.py").read_text() == "print('ok')"
+
+
+def test_an_agent_does_not_replace_a_script_after_reading(tmp_path: Path) -> None:
+    """The words are the user's, but what it read is from outside."""
+    inside = [[{"tool": "inbox"}], [_write("clean.py", "evil")], "ok"]
+
+    @command(effects={"kind": "once", "destructive": False, "others_write": False})
+    def helper(task: str, context: Context) -> str:
+        """Let a helper do it."""
+        with _session(tmp_path, *inside, options=Options(parent=context)) as session:
+            return session.run_sync(task).text
+
+    ask = [{"tool": "helper", "task": "explain clean.py"}]
+    with _session(tmp_path, *MADE, ask, "ok", plugins=[helper]) as session:
+        session.run_sync("Write a script clean.py that prints ok")
+        answer = session.run_sync("Let the helper explain clean.py")
+    assert answer.calls[-1].status == "done", answer.calls[-1].error
+    assert (tmp_path / "clean.py").read_text() == "print('ok')"
+
+
+@pytest.mark.parametrize(
+    "plans",
+    [
+        pytest.param([*MADE, [_write("clean.py", "two")], "ok"], id="nothing read"),
+        pytest.param(
+            [*MADE, [{"tool": "inbox"}, _write("clean.py", "two")], "ok"],
+            id="planned before",
+        ),
+        pytest.param(
+            ["ok", [{"tool": "inbox"}], MADE[0], [_write("clean.py", "two")], "ok"],
+            id="made by this request",
+        ),
+    ],
+)
+def test_a_script_is_replaced_where_nothing_from_outside_decides(
+    tmp_path: Path, plans: Any
+) -> None:
+    """A script of this request could be deleted and written anew as well."""
+    with _session(tmp_path, *plans) as session:
+        session.run_sync("Write a script clean.py that prints ok")
+        answer = session.run_sync("Read my mail and write clean.py that prints 2")
+    assert answer.calls[-1].error is None
+    assert (tmp_path / "clean.py").read_text() == "two"

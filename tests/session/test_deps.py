@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any, Protocol
 
 import pytest
 
@@ -100,10 +100,47 @@ def test_a_command_that_would_not_find_its_own_is_told_at_once(given: Any) -> No
         session.run_sync("who?", deps=given)
     with pytest.raises(ConfigError, match=told):
         call_once(whoami, "whoami", deps=given)
-    with pytest.raises(ConfigError, match="expected Shop or NoneType, for"):
+    with pytest.raises(ConfigError, match="expected Shop or None, for"):
         call_once(free, "free", deps=3)
     with pytest.raises(ConfigError, match="expected dict, for"):
         call_once(prices, "prices", deps=given)
+
+
+class Sells(Protocol):
+    def sell(self) -> None: ...
+
+
+@command(effects="read")
+def noted(context: Context[Annotated[Shop, "the one in town"]]) -> str:
+    """Who is at work."""
+    return context.deps.clerk
+
+
+@command(effects="read")
+def listed(context: Context[None | dict[str, int]]) -> str:  # noqa: RUF036
+    """What is there."""
+    return str(context.deps)
+
+
+@command(effects="read")
+def sold(context: Context[None | Sells]) -> str:  # noqa: RUF036
+    """Whether there is something."""
+    return str(context.deps)
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "value"),
+    [
+        (noted, Shop("Ada"), "Ada"),
+        (listed, {"a": 1}, "{'a': 1}"),
+        (sold, 3, "3"),
+    ],
+)
+def test_what_python_cannot_compare_when_run_is_not_compared(
+    function: Any, given: Any, value: str
+) -> None:
+    """None, the first of a union, would hide the rest of it."""
+    assert call_once(function, function.__name__, deps=given).value == value
 
 
 def test_a_command_may_do_without() -> None:

@@ -39,7 +39,7 @@ def _kind(value: Any) -> str:
     if (table := rows_of(value)) is not None:
         names, _, total = table
         size = f"{counted(total, 'row')} and {counted(len(names), 'column')}"
-        return f"a table of {size}: {listed([plain_cell(n) for n in names], COLUMNS)}"
+        return f"a table of {size}: {_names(names)}"
     if is_picture(value):
         return f"a picture of {value.size[0]} x {value.size[1]} pixels"
     match value:
@@ -49,13 +49,21 @@ def _kind(value: Any) -> str:
             return size_text(memoryview(cast("bytes", value)).nbytes)
         case list() | tuple():
             return f"a list of {counted(len(cast('Sequence[Any]', value)), 'item')}"
+        case dict() if not value:
+            return "an empty mapping"
         case dict():
-            names = list(map(plain_cell, cast("dict[Any, Any]", value)))
-            return f"a mapping with the keys {listed(names, COLUMNS)}"
+            return f"a mapping with the keys {_names([*cast('dict[Any, Any]', value)])}"
+        case None:
+            return "nothing"
         case _:
             detail = detail_of(value)
             of = f"an object of the type {type_name(value)}"
             return f"{of} ({detail})" if detail else of
+
+
+def _names(names: Sequence[Any]) -> str:
+    # there may be millions: only those that are shown are written
+    return listed([*map(plain_cell, names[:COLUMNS]), *names[COLUMNS:]], COLUMNS)
 
 
 def _first(value: Any) -> str:
@@ -63,11 +71,12 @@ def _first(value: Any) -> str:
         rows = table[1][:_ROWS]
         told = [" | ".join(map(plain_cell, row[:COLUMNS])) for row in rows]
         return "".join(f"\n{row}" for row in told)
-    if is_picture(value):
+    if is_picture(value) or value is None:
         return ""
-    if isinstance(value, bytes | bytearray):
+    if isinstance(value, bytes | bytearray | memoryview):
         import hashlib  # slow to import, and needed where a person is asked only
 
-        digest = hashlib.sha256(value).hexdigest()[:16]
-        return f", sha256 {digest}: {bytes(value[:_BEGINNING])!r}"
+        raw = cast("bytes", value)
+        digest = hashlib.sha256(raw).hexdigest()[:16]
+        return f", sha256 {digest}: {bytes(raw[:_BEGINNING])!r}"
     return f": {value!r:.{_BEGINNING}}"

@@ -1,7 +1,8 @@
 """Sentences around a call that leave open whether it is made.
 
-The sentence that leads into a call is the model's own, of now, and about this call;
-the words behind it do not report, deny or explain it. Otherwise the model is asked.
+The last main clause before a call decides, without its relative clauses: it must be
+the model's own, of now, and about this call. Participles are of now; a past has a
+subject. The words behind the call do not report, deny or explain it.
 """
 
 from __future__ import annotations
@@ -10,81 +11,119 @@ import re
 
 ACT = r"(?:call|carr|do|execut|issu|mak|perform|run|send|submit|us|writ)"
 """Verbs of which a call is the object, without their endings."""
-_LATER = re.compile(
-    r"\b(?:i|we)(?:['’]d| would| could| might)\s+(?:\w+\s+)?"
+_MAYBE = re.compile(
+    r"\b(?:i|we)(?:['’]d| would| could| might| decline| refuse)\s+(?:\w+\s+){0,2}"
     rf"{ACT}(?:e|te|y)?\b[^.]*\.?$"
     # "Once she agreed, I will send:", "Tomorrow morning I am going to send:"
-    r"|^\W*(?:as soon as|if|once(?! (?:again|more)\b)|until(?! now\b))\b(?! i\b)[^.]*$"
+    r"|^\W*(?:as soon as|if|in case|once(?! (?:again|more)\b)|provided that|should"
+    r"|unless|until|when)\b(?! i\b)[^.?]*$"
     r"|^\W*(?:later|tomorrow|tonight)\b(?!['’])[^.]*\b(?:i|we)\b[^.]*$",
     re.IGNORECASE,
 )
-"""What could be, or will be later."""
-_DONE = (
-    r"(?:became|began|bought|broke|brought|built|came|caught|chose|did|drew|fell|found"
-    r"|gave|got|grew|heard|held|kept|knew|made|meant|met|paid|ran|said|saw|sent|sold"
-    r"|spent|spoke|stood|taught|threw|told|took|understood|was|went|were|won|wrote)\b"
-)
-"""Past forms without -ed that are seldom a word of another kind."""
-_ED = r"(?!request)\w+[^\We]ed\b"
-_ITS = (
-    r"(?:an?|it|its|me|my|one|that|the|their|them|these|this|those|two|us|you|your)\b"
-)
-"""What an object begins with."""
-_NOT_BE = r"(?: (?!are|be|been|is)\w+)?"
-_PAST = (
-    rf"(?<!\bbe )(?<!\bis )(?<!\bare )\b{_DONE}"
-    rf"|\b(?:i|we|you|he|she|it|they|this|that|which|who){_NOT_BE} {_ED}"
-    rf"|(?:\b(?:had|has|have)|\w['’]ve){_NOT_BE} (?:{_ED}|done\b|\w+en\b)"
-    rf"|(?<!\bbe )(?<!\bis )(?<!\bare )\b{_ED} {_ITS}"
-    rf"|\bthe \w+ {_ED}(?: with)?\W*$"
-)
-_CALL = r"(?:answer|call|code|command|function|json|message|request|solution|step|tool)"
-_SAYS = rf"(?!as |has to|is |this )\w+[^\Ws]s (?:how|to|{_ITS})"
-_OPEN = re.compile(
-    rf"{_PAST}"
-    # said by others: "The README says to run", "Maria asks me to send"
-    rf"|^\W*(?:an?|another|her|his|its|my|one|our|the|their|your)"
-    rf"(?: (?!{_CALL})[\w'’`./-]+){{1,12}}? {_SAYS}"
-    r"|\w[^\Ws]s (?:me|us)\b|\b(?!allow|let|need)\w+ (?:me|us) to\b"
-    # for the user to do: "You do it like so", "Use this", "Copy the following"
-    r"|^\W*you(?:['’]ll)?\b(?! (?:ask|need|said|want|would like))"
-    r"|^\W*(?:call|copy|paste|post|run|send|try|type|use|write)"
-    r" (?:it|that|the following|them|these|this)\b"
-    # of calls in general: "A call has two fields", "The syntax is", "How to call"
-    rf"|^\W*(?:an?|any|each|every) (?:[\w-]+ )*?{_CALL}\b.*?"
-    r"\b(?:are|can|has|is|looks?|must|should|would)\b"
-    rf"|^\W*(?:\w+ )?{_CALL}s\b.*?\b(?:consist|have|look)\b"
-    r"|^\W*the (?:\w+ )?(?:form|format|shape|structure|syntax)\b.*?\b(?:is|looks)\b"
-    rf"|^\W*(?:\w+ ){{0,2}}how (?!(?:i|we|you)\b|(?:the|this) (?:\w+ )?{_CALL})",
-    re.IGNORECASE,
-)
+"""What could be, will be later, or is refused."""
+_ING = r"(?!accord|dur|even|quot|morn|\w*thing)\w+ing\b"
 _BEFORE_CLAUSE = re.compile(
-    r".*(?:[.!?]['\")*]* (?=\W*(?-i:[A-Z0-9]))|;|[,–—-] (?:and|but|so|then)\b"
-    r"|[,–—-] (?=(?:he|here|i|it|let|now|she|that|the|they|this|we|you)\b))",
+    r".*(?:[.!?]['\")*]* (?=\W*(?-i:[A-Z0-9]))|;|[,–—-] (?:and|but|now|so|then)\b"
+    rf"|[,–—-] (?=(?:he|here|i|it|let|she|that|the|they|this|we|you|{_ING})\b))",
     re.IGNORECASE,
 )
 """What stands before the last main clause."""
-_ASIDE = re.compile(r", (?:which|who)\b[^,]*$")
 _NOW = re.compile(
-    r"\W*(?:\w+ )?(?:(?:i|we)(?:['’]ll| can| will| need)|let(?:['’]s| me| us))\b"
-    r"|\W*(?:as you|to)\b|\W*this (?!has |is |was )\w+s\b",
+    r"\W*(?:(?:i|we)(?:['’](?:ll|m)| am| can| must| need| want| will)"
+    rf"|let(?:['’]s| me| us))\b|\W*{_ING}",
     re.IGNORECASE,
 )
 _HERE = re.compile(
-    r"\W*here(?:['’]s| is| are)\b.*? (?=(?:based|for|from|in|of|to|with)\b)",
+    r"\W*(?:here|that|these|this)(?:['’]s| is| are| was| were)\b.*?"
+    r"(?= (?:based|for|from|in|of|to|with)\b|$)",
     re.IGNORECASE,
 )
-_KEY = r"(?:arguments|command|content|name|param|parameters|receiver|tool)"
+_CALL = r"(?:answer|call|code|command|function|json|message|request|solution|step|tool)"
+_FORM = r"(?:form|format|pattern|shape|structure|syntax)"
+_SAYS = (
+    r"(?:(?:advise|ask|contain|demand|demonstrate|instruct|propose|recommend|show|state"
+    r"|suggest|tell|urge)(?:s|e?d)|said|says|told)"
+)
+_WHO = r"(?:he|i|it|she|the user|they|we|you)"
+_RELATIVE = re.compile(
+    r"(\b(?:an?|all|any|the|this|those) (?:[\w-]+ ){0,2}?"
+    rf"(?!{_CALL}s?\b|{_SAYS}\b|\w+ed\b)[\w-]+)"
+    rf"(?: {_WHO}|,? (?:that|which|who)(?: {_WHO})?)"
+    r"(?: (?:are|had|has|have|is|was|were))? \w+",
+    re.IGNORECASE,
+)
+"""A noun, and what its relative clause says up to the verb."""
+_DONE = (
+    r"(?:answered|became|began|broke|came|did|gave|kept|ran|replied|spoke|took|was|went"
+    r"|were|wrote)\b"
+)
+"""Past forms that are seldom participles."""
+_ED = (
+    r"(?:brought|built|made|meant|said|sent|told"
+    r"|(?!ask|assum|descri|embed|mention|request|shred|specif|want)\w+[^\We]ed)\b"
+)
+_ITS = (
+    r"(?:an?|any|it|its|me|my|one|that|the|their|them|these|this|those|two|us|you"
+    r"|your)\b"
+)
+"""What an object begins with."""
+_THIS = r"(?:it|that|the following|them|these|this)\b"
+_NOT_BE = r"(?: (?!are|be|been|is)\w+)?"
+_PAST = (
+    rf"(?<=\w )(?<!\b(?:be|is) )(?<!\bare )(?:{_DONE}|{_ED} {_ITS})"
+    rf"|\b(?:i|we|you|he|she|it|they|this|that){_NOT_BE} {_ED}"
+    rf"|(?:\b(?:had|has|have)|\w['’]ve){_NOT_BE} (?:{_ED}|done\b|\w+en\b)"
+)
+_OPEN = re.compile(
+    rf"{_PAST}"
+    r"|^\W*(?:(?:\w+ ){1,3}ago|earlier today|last (?:month|night|time|week|year|\w+day)"
+    r"|previously|this morning|yesterday)\b(?!['’])"
+    # said by others: "The README says to run", "Maria asks me to send"
+    rf"| {_SAYS} (?:how|to|{_ITS}|{_ING})|\b(?!allow|let|need)\w+ (?:me|us) to\b"
+    rf"|\w[^\Ws](?:s|ed) (?:[\w'’]+ ){{1,3}}to {ACT}\w*(?: {_THIS})?\W*$"
+    # for the user to do: "You do it like so", "Use this", "Copy the following"
+    r"|^\W*you\b"
+    r"|(?:^|, )\W*(?:please )?(?:call|copy|paste|post|run|send|try|type|use|write)"
+    rf" {_THIS}"
+    # of a call as another's: "The page gives this", "Feel free to copy the following"
+    r"|^(?!.*\b(?:here|i|is|let|we)\b).*"
+    r"\b(?!(?:after|as|at|before|by|do|for|from|in|like|need|of|on|to|with)\b)\w+ "
+    r"(?:the following|this)(?: (?:as|in|into|through|to)\b.*)?\W*$"
+    # of calls in general: "A call has two fields", "The syntax is", "How to call"
+    rf"|^\W*(?:(?:an?|any|each|every|such an?) (?:[\w-]+ )*?{_CALL}"
+    rf"|(?:\w+ )?{_CALL}s|the (?:\w+ )?{_FORM})\b.*?"
+    r"\b(?:can|consists?|has|have|is|looks?|must|should|would)\b"
+    r"|^\W*(?:in general|normally|typically|usually)\b"
+    rf"|^(?!\W*(?:here|i|it|so|something|the (?:\w+ )?{_CALL}|this|we)\b)"
+    r".*\b(?:as follows|like (?:so|this)|of this (?:form|kind|shape))\W*$"
+    r"|^\W*(?:[\w'’]+ ){0,2}how (?!(?:i|we|you can)\b"
+    rf"|(?:the|this) (?:\w+ )?{_CALL})",
+    re.IGNORECASE,
+)
+_WISH = re.compile(
+    r"\W*(?:as |because |since )?"
+    r"(?:you|(?:the|this|your) (?:customer|question|request|task|user))"
+    r"(?:['’]ve| has| have| is|['’]d| would)?"
+    r" (?:ask|like|mention|need|provid|request|requir|said|specif|want)\w*"
+    r"(?: (?:me|us) to| for| to)?\b",
+    re.IGNORECASE,
+)
+"""What the user asks for, to whom the call answers."""
 _BEHIND = re.compile(
     # denied: "I have not followed it"
     r"\b(?:i|we)(?:['’]ve| am| could| did| do| had| have| was| will| would)?"
-    r"(?:n['’]t| not| never)(?: \w+)? \w+ (?:it|that|them|this|what)\b"
+    rf"(?:n['’]t| not| never)(?: \w+)? (?:{ACT}|follow|made|ran|sent|wrote)\w*"
+    r" (?:it|that|them|this|what)\b"
+    r"|\b(?:disregard|ignore) (?:it|that|the \w+ above|them|this)\b"
     # reported: "It was made at noon", "That call failed", "The tracker confirmed it"
     rf"|^\W*(?:it|that|this|they)(?: (?:call|command|message|request))?{_NOT_BE}"
     rf" (?:{_DONE}|{_ED})"
-    rf"|^\W*(?:and |but )?the \w+ (?:{_DONE}|{_ED}) (?:it|that|this|them)\b"
-    # explained: "`name` is the function"
-    rf"|^\W*`{_KEY}` \w|^\W*(?:the )?{_KEY} (?:are|has|have|is|\w+[^\Ws]s)\b",
+    rf"|^\W*(?:and |but )?the (?!user)\w+ (?:{_DONE}|{_ED}) (?:it|that|this|them)\b"
+    # explained: "`name` is the function", "That is what she wanted me to send"
+    r"|^\W*`(?:arguments|command|content|name|param|parameters|receiver|tool)` \w"
+    r"|^\W*(?:that|this|the above|the \w+ above)(?:['’]s| is| was)(?: just| only)? "
+    r"(?:how (?!i|we)|what (?!i|we|will|you)|made|sent"
+    rf"|(?:an?|the) {_FORM})\b",
     re.IGNORECASE,
 )
 _STEP = re.compile(r"\b(\d{1,2})[.):]")
@@ -93,16 +132,18 @@ _NEXT_STEP = re.compile(r"^\W*(?:\w+ )?(\d{1,2})[.):]", re.MULTILINE)
 
 def leads_elsewhere(line: str) -> bool:
     """Return whether the line before a call leads into another one."""
-    if _LATER.search(line):
+    if _MAYBE.search(line):
         return True
     if line.endswith((".", "!")):
         return False
     before = _BEFORE_CLAUSE.match(line)
-    clause = _ASIDE.sub("", line[before.end() :] if before else line)
+    clause = line[before.end() :] if before else line
     if _NOW.match(clause):
         return False
     here = _HERE.match(clause)
-    return _OPEN.search(here[0] if here else clause) is not None
+    said = here[0] if here else _RELATIVE.sub(r"\1", clause)
+    wish = _WISH.match(said)
+    return _OPEN.search(said[wish.end() :] if wish else said) is not None
 
 
 def is_reported(rest: str) -> bool:

@@ -37,7 +37,8 @@ _IF_YOU = (
 _SHOWN = re.compile(
     r"(?i:\b(?:examples?|e\.g|for instance|such as|you (?:c|w|sh)ould|once you)\b"
     r"(?:[^.]|\.(?=\S)|(?<=e\.g)\.)*+$)"
-    rf"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{ACT}\w*\b[^.]*$)"
+    r"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:(?:allowed|going) to\s+|\w+\s+)?"
+    rf"{ACT}\w*\b[^.]*$)"
     r"|(?i:\b(?:shall|should|may|can|do|would)\s+(?:i|we|you)\b[^.]*\?$)"
     rf"|(?i:{_IF_YOU}[^.]*$)"
     # "Yesterday I ran:", "what we ran a minute ago:", "The page says:"
@@ -45,7 +46,7 @@ _SHOWN = re.compile(
     r"|performed|ran|sent|submitted|used)(?: (?:it|that|the following|this)\b"
     r"[^.,;]{0,60}| (?:\w+ ){0,2}(?:ago|before|earlier))?:?$)"
     r"|(?i:^(?!.*\b(?:as|how|i|if|let|me|us|we|what|where|whether|which)\b).*"
-    r"\b(?:contain(?:s|ed)?|reads|sa(?:id|ys)|show(?:s|ed)|state[ds])"
+    r"\b(?:contain(?:s|ed)?|reads|sa(?:id|ys?)|show(?:s|ed)|state[ds])"
     r"(?: the following(?: \w+)?| this)?:$)"
     r"|(?i:\bfound (?:the following|this)\b(?:[^.,;:]|\.(?=\S))*+:$)"
     r"|^(?:if|for|while|def|with|try|elif|else|except)\b.*:$"

@@ -14,7 +14,7 @@ from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.words import leaves, tokens
-from neuraxis.sandbox.files.naming import is_called, is_named, words_of
+from neuraxis.sandbox.files.naming import PATH, is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
 from neuraxis.specs import Json
@@ -77,32 +77,42 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
         return _is_free_name(path, said)
     known = name in origins.fresh or is_named(name, said)
     known = known or (use == "change" and is_called(name, said, facts.workspace))
-    if use == "remove":
-        return facts.files is not None and facts.files.is_new(name)
+    files = facts.files
+
+    def made() -> bool:
+        """Made by this request, which may then delete it, too."""
+        return files is not None and files.is_new(name)
 
     def own() -> bool:
         """Written here, or by an earlier session and untouched since."""
-        files = facts.files
         return name in origins.files or (files is not None and files.is_own(name))
 
+    if use == "remove":
+        return made()
     if use in ("change", "move"):
         return known and is_document(name, said) and (use == "change" or own())
+    if use != "write":
+        return False
     there = os.path.lexists(facts.workspace / name)
-    return (
-        use == "write"
-        and (not there or (known and own()))
-        and (
-            is_new_document(path, said, facts.workspace, kept)
-            or is_new_script(path, said, facts.workspace)
-        )
-    )
+    if is_new_script(path, said, facts.workspace):
+        return not there or made()
+    is_ours = not there or (known and own())
+    return is_ours and is_new_document(path, said, facts.workspace, kept)
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
-    """Whether the request names a file or its folder."""
+    """Whether the request names a file, or the folder of it."""
     folder = os.path.dirname(path)
-    in_named = folder != "" and _are_said(folder, _spoken(request))
+    in_named = folder != "" and (
+        is_named(folder, request) or _are_said(folder, _words(request))
+    )
     return in_named or is_named(path, request)
+
+
+def _words(request: Iterable[str]) -> list[str]:
+    """Return the words of a request outside of paths and addresses."""
+    every = (token for text in request for token in tokens(text))
+    return [w for token in every if not PATH.search(token) for w in words_of(token)]
 
 
 def _are_said(folder: str, said: Iterable[str]) -> bool:

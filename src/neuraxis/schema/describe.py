@@ -56,6 +56,20 @@ LIMITS = (
 )
 """JSON Schema keywords that a node of the notation may have (ours)."""
 
+LIMIT_TEXT = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "less than {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "minProperties": "at least {} keys",
+    "maxProperties": "at most {} keys",
+}
+"""Keywords of a limit, and what `limit_text` says of each."""
+
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LONG = {
     "int": "integer", "float": "number", "bool": "boolean", "List": "list",
@@ -101,6 +115,12 @@ def key_text(names: Mapping[str, Json]) -> str:
     if isinstance(title, str):
         return _LONG.get(title, title)
     return type_text(dict(names))
+
+
+def limit_text(keyword: str, limit: Json) -> str:
+    """Return a limit in words: `at least 2 items`."""
+    told = LIMIT_TEXT[keyword].format(limit)
+    return told.removesuffix("s") if limit == 1 else told
 
 
 def members_of(node: Mapping[str, Json]) -> list[Json]:

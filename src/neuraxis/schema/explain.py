@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from neuraxis.formatting import nearest, quote, type_name
 from neuraxis.messages import Path, Problem
-from neuraxis.schema.describe import key_text, type_text
+from neuraxis.schema.describe import LIMIT_TEXT, key_text, limit_text, type_text
 from neuraxis.schema.navigate import Node, as_node, pointed, resolved
 from neuraxis.specs import Json
 
@@ -165,25 +165,10 @@ def _other(error: ValidationError, path: Path) -> bool:
     return tuple(error.instance_path) == path and error.kind.name in names
 
 
-_LIMIT_TEXT = {
-    "minimum": "at least {}",
-    "maximum": "at most {}",
-    "exclusiveMinimum": "more than {}",
-    "exclusiveMaximum": "less than {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
-    "minProperties": "at least {} keys",
-    "maxProperties": "at most {} keys",
-}
-
-
 def _expected(error: ValidationError, keyword: str, node: Node) -> str:
     kind: Any = error.kind
-    if keyword in _LIMIT_TEXT:
-        told = _LIMIT_TEXT[keyword].format(kind.limit)
-        return told.removesuffix("s") if kind.limit == 1 else told
+    if keyword in LIMIT_TEXT:
+        return limit_text(keyword, kind.limit)
     match keyword:
         case "not" if "x-type" in node:
             return _opaque(node)

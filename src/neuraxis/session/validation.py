@@ -11,7 +11,7 @@ from functools import wraps
 from inspect import iscoroutinefunction, signature
 from os import PathLike
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, NoneType
 from typing import Any, TypeVar, cast, get_args
 
 from neuraxis.errors import ConfigError
@@ -382,7 +382,9 @@ def check_deps(
     for command in commands:
         if command is not None and not isinstance(given, command.deps):
             kinds = get_args(command.deps) or (command.deps,)
-            name = " or ".join(each.__name__ for each in kinds)
+            name = " or ".join(
+                "None" if each is NoneType else each.__name__ for each in kinds
+            )
             target = f"{command.plugin.name}.{command.spec.name}"
             refuse("deps", f"{name}, for the Context of {target}, {how}", given)
 

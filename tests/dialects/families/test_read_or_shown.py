@@ -87,6 +87,9 @@ def test_calls_in_other_wrappers_are_read(text: str, made: list[object]) -> None
         "The token [TOOL_CALLS] is only special where a server says so.",
         "Action: look at it again\nOwner: Bob",
         "Action: lock\nAction Input: number 12",
+        # a card, whose entries follow one another
+        "Severity: low\nAction: look\nOwner: Ada",
+        "Ticket closed.\n\n**Action:** look\n**Next review:** Monday",
         'It may write `<|python_tag|>`, later `{"name": "...", "arguments": {...}}`.',
         '> <function_calls>\n> <invoke name="look">\n> <parameter name="a">b'
         "</parameter>\n> </invoke>\n> </function_calls>\n\nSo it looked.",
@@ -138,6 +141,8 @@ def test_what_is_cited_is_words(text: str) -> None:
         "Thought: I look.\nAction: look\nAction Input: number 12",
         "Action: look\nAction Input: 12",
         "Action: look",
+        "Action: look\nInput: x",
+        "Action: look\n\nObservation: it is there",
         "**Action:** `look`\n\nI wait.",
         'Action: look({"query": "x"})',
         'Action: look\n{"query": "x"}',

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from neuraxis.dialects.intents.dialect import Intents
+from neuraxis.dialects.intents.signatures import parameter_lines
 from neuraxis.plugins.manifest.load import parse_manifest
+from neuraxis.specs import CommandSpec
 
 HEAD = """
 name: shop
@@ -131,3 +133,11 @@ def test_limits_are_told_where_they_hold() -> None:
 """
         )
     )
+
+
+def test_the_number_of_keys_is_a_limit() -> None:
+    """It is enforced, whoever wrote the schema: the notation has no word for it."""
+    tags = {"type": "object", "minProperties": 1, "maxProperties": 3}
+    schema = {"type": "object", "properties": {"tags": tags}}
+    lines = parameter_lines(CommandSpec(name="c", parameters=schema))
+    assert "at least 1 key, at most 3 keys" in lines[1]

@@ -279,6 +279,10 @@ def test_a_file_more_reads_and_writes_no_other(
     way.bring_back(changed, tmp_path)
     index = next((tmp_path / "state/versions").glob("written-*.json"))
     assert len(index.read_text("utf-8").split("\n")) == 31
+    for number in range(30):
+        (folder / f"{number}.txt").write_bytes(b"new")
+    monkeypatch.setattr("neuraxis.sandbox.files.workspace.usage", None)
+    assert len(way.history.undo().restored) == 30
     assert len(counted) <= 3
 
 

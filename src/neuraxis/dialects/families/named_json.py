@@ -71,7 +71,7 @@ class _ReAct(Struct, frozen=True):
         if not reading.is_tool(name):
             return None
         if begin["input"] is None:
-            if _WORDS_BEHIND.match(text, at):
+            if _WORDS_BEHIND.match(text, at) or _NEXT_LABEL.match(text, at):
                 return None
             raise broken(text, at, f'expected "Action Input:" behind {name}')
         if at == len(text):
@@ -82,6 +82,11 @@ class _ReAct(Struct, frozen=True):
 
 
 _WORDS_BEHIND = re.compile(r"[^\w\n({]*+\w")
+_NEXT_LABEL = re.compile(
+    r"[^\w({]*+(?!(?:Action[ _]?)?(?:Input|Arg|Param)|Final Answer|Observation|Question"
+    r"|Thought)[^\W\d][ \w]{0,40}+:"
+)
+"""Of a card, which has an action among other entries."""
 _NO_END = re.compile("")
 _FENCE_END = re.compile(r"\s*```")
 

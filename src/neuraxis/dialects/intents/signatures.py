@@ -15,25 +15,13 @@ from neuraxis.dialects.intents.calls import escape_key
 from neuraxis.dialects.results import json_text
 from neuraxis.schema.annotations import RAW_KEY
 from neuraxis.schema.builders import without_reference
-from neuraxis.schema.describe import FULL, type_text
+from neuraxis.schema.describe import FULL, LIMIT_TEXT, limit_text, type_text
 from neuraxis.specs import CommandSpec, Json
 
 _DEEPEST = 6
 """Maximum levels of nested fields with lines of their own."""
 
 _SAID = ("description", "default", "examples", "x-asset-ref")
-_LIMITS = {
-    "minimum": "at least {}",
-    "exclusiveMinimum": "more than {}",
-    "maximum": "at most {}",
-    "exclusiveMaximum": "less than {}",
-    "multipleOf": "a multiple of {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
-    "pattern": "matching {}",
-}
 Node = Mapping[str, Json]
 
 
@@ -182,10 +170,13 @@ def _limits(node: Node) -> list[str]:
 
 
 def _limits_of(node: Node) -> Iterator[str]:
-    for key, text in _LIMITS.items():
+    for key in LIMIT_TEXT:
         if key in node and not ("prefixItems" in node and key.endswith("Items")):
-            told = text.format(node[key])
-            yield told.removesuffix("s") if node[key] == 1 else told
+            yield limit_text(key, node[key])
+    if "multipleOf" in node:
+        yield f"a multiple of {node['multipleOf']}"
+    if "pattern" in node:
+        yield f"matching {node['pattern']}"
     items = node.get("items")
     if isinstance(items, dict):
         yield from (f"each {text}" for text in _limits_of(cast("Node", items)))

@@ -116,11 +116,13 @@ def deps_of(hint: Hint) -> Any:
     """Return what the `deps` of a run must be instances of."""
     of = typing.get_args(hint) if typing.get_origin(hint) is Context else ()
     wanted: Any = of[0] if of else object
+    if typing.get_origin(wanted) is typing.Annotated:
+        wanted = wanted.__origin__
     wanted = object if wanted in (Any, type(None)) else wanted
     if typing.get_origin(wanted) not in (typing.Union, types.UnionType, None):
         wanted = typing.get_origin(wanted)  # dict of dict[str, int]
     try:
-        isinstance(None, wanted)
+        isinstance(object(), wanted)  # None would not be compared with all of a union
     except TypeError:  # a variable, or a protocol that is not checked when run
         return object
     return wanted

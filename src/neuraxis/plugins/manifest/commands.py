@@ -61,10 +61,8 @@ def read_commands(
     commands = root.get("commands")
     if commands is None or commands == []:
         if listed:
-            place: Place = ("commands",) if "commands" in root else ()
-            what = "empty" if "commands" in root else "missing"
-            hint = "write commands: [{command_name: …, description: …}]"
-            notes.error(place, f"commands is {what}; {hint}")
+            hint = "[{command_name: …, description: …}]"
+            notes.missing(root, "commands", hint)
         return ()
     if not isinstance(commands, list):
         message = (

@@ -91,7 +91,7 @@ def parse_manifest(
     notes.unknown(info, _INFO_KEYS, ("info",))
     config = notes.mapping(root.get("config"), ("config",), "config")
     if listed and root.get("info") in (None, {}):
-        _tell_missing_info(root, notes)
+        notes.missing(root, "info", "{title: …, description: …}")
     generation: Literal["v1", "v2"] = "v1" if is_v1(root.get("commands")) else "v2"
     name = _name(root, info, config, listed, notes)
     commands = read_commands(root, listed, notes)
@@ -152,12 +152,6 @@ def _listed(root: Mapping[str, Json], notes: Notes) -> bool:
         message = f"as_plugin: expected true or false, got {quote(given)}"
         notes.error(("as_plugin",), message)
     return word not in ("false", "0")
-
-
-def _tell_missing_info(root: Mapping[str, Json], notes: Notes) -> None:
-    what = "empty" if "info" in root else "missing"
-    message = f"info is {what}; write info: {{title: …, description: …}}"
-    notes.error(("info",) if "info" in root else (), message)
 
 
 def _name(

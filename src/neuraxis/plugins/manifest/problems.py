@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct, field
@@ -36,6 +36,11 @@ class Notes(Struct, kw_only=True):
     def warn(self, place: Place, message: str) -> None:
         """Record a warning; the file still loads."""
         self.error(place, message, "warning")
+
+    def missing(self, root: Mapping[str, Json], key: str, hint: str) -> None:
+        """Record that the root has no such key, or nothing in it."""
+        what, place = ("empty", (key,)) if key in root else ("missing", ())
+        self.error(place, f"{key} is {what}; write {key}: {hint}")
 
     def mapping(self, value: Json, place: Place, what: str) -> dict[str, Json]:
         """Return the mapping expected at a place; empty for null."""

@@ -365,9 +365,8 @@ class FileHistory:
         data = self.store.get(then.before)
         if data is None:
             return "lost"
-        # no quota: these bytes lay here before
-        room = workspace.Quota(file_bytes=len(data), total_bytes=1 << 62, files=1 << 62)
-        workspace.write_bytes(self.workspace, path, data, quota=room)
+        # these bytes lay here before
+        workspace.write_bytes(self.workspace, path, data, quota=workspace.UNLIMITED)
         operations.set_mode(self.workspace, path, then.mode)
         self._note(path, then.before if then.was_own else "")
         return "restored"

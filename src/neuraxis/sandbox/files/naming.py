@@ -15,7 +15,8 @@ from neuraxis.sandbox.files.walk import walk_tree
 _BEFORE = r"""(?<!\S)["'“”‘’«»„‚`(\[{<*#]*(?:\./)?"""
 """Where a name begins: behind a space, and what people put around names."""
 _TEXTS = (".md", ".txt", ".rst", ".csv", ".tsv")
-_PATH = re.compile(r"[/\\@]|\w\.\w")
+PATH = re.compile(r"[/\\@]|\w\.\w")
+"""What a path or an address has, and no plain word."""
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _SHORTEST = 4
 """Letters of a name that the words of a request can mean."""
@@ -75,7 +76,7 @@ def _plain(said: str) -> str:
     """Return a request in one form, without its addresses and paths."""
     folded = unicodedata.normalize("NFKC", said).casefold()
     parts = re.split(r"([^\S\n]+)", folded)
-    return "".join("|" if _PATH.search(part) else part for part in parts)
+    return "".join("|" if PATH.search(part) else part for part in parts)
 
 
 def words_of(text: str) -> list[str]:
