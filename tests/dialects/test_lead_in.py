@@ -97,6 +97,7 @@ def test_a_call_of_now_is_made(name: str, text: str) -> None:
         "This is what I would send.",
         "Should the price drop, I'd place:",
         "When the manager agrees, I will submit:",
+        "Understood. As soon as the money has arrived, I will make this call:",
         # refused
         "I refuse to execute this:",
     ],

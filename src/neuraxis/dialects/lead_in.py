@@ -21,6 +21,7 @@ _MAYBE = re.compile(
     re.IGNORECASE,
 )
 """What could be, will be later, or is refused."""
+_BEFORE_SENTENCE = re.compile(r".*[.!?]['\")*]* (?=\W*[A-Z0-9])")
 _ING = r"(?!accord|dur|even|quot|morn|\w*thing)\w+ing\b"
 _BEFORE_CLAUSE = re.compile(
     r".*(?:[.!?]['\")*]* (?=\W*(?-i:[A-Z0-9]))|;|[,–—-] (?:and|but|now|so|then)\b"
@@ -132,7 +133,8 @@ _NEXT_STEP = re.compile(r"^\W*(?:\w+ )?(\d{1,2})[.):]", re.MULTILINE)
 
 def leads_elsewhere(line: str) -> bool:
     """Return whether the line before a call leads into another one."""
-    if _MAYBE.search(line):
+    sentences = _BEFORE_SENTENCE.match(line)
+    if _MAYBE.search(line[sentences.end() :] if sentences else line):
         return True
     if line.endswith((".", "!")):
         return False
