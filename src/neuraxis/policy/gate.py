@@ -6,7 +6,7 @@ passes it on. `evaluate_policy` is what it says of one step and its files.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
-from neuraxis.call_errors import asks_path, offer_own_files
+from neuraxis.call_errors import can_be_undone, offer_calls
 from neuraxis.events import ApprovalAsked, Event
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
@@ -24,8 +24,10 @@ from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves, named_files
 from neuraxis.policy.rules import Policy
+from neuraxis.policy.three_rules import offer_values
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory, Use
+from neuraxis.schema.annotations import CHANGES, Annotations
 from neuraxis.specs import Json
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
@@ -79,6 +81,7 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
     """What the policy says of a step with these arguments."""
     command, origins, marks = step.command, gate.origins, step.command.marks
     plugin, spec = command.plugin.name, command.spec
+    own, risks = _own_files(arguments, marks, gate)
     facts = Facts(
         traced=trace(origins, step, arguments, gate.workspace),
         marks=marks,
@@ -86,50 +89,60 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         workspace=gate.workspace,
         files=gate.files,
         may_tell=origins.may_tell(step.call.id),
+        own=own,
+        risks=risks,
     )
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     if decision.verdict != "deny" and not decision.frees_files:
-        decision, facts = _with_files(step, arguments, decision, facts)
+        decision = _with_files(step, arguments, decision, facts)
+        facts = replace(facts, replaces=digests_of(risks, gate.files))
     if decision.verdict == "ask":
         named = named_files(arguments, marks, "read")
         facts = replace(facts, reads=digests_of(named, gate.files))
     return decision, facts
 
 
-def _with_files(
-    step: Step, arguments: Json, decision: Decision, facts: Facts
-) -> tuple[Decision, Facts]:
-    """Ask about the user's files that would be lost, too."""
-    files, risks = facts.files, list(_at_risk(arguments, facts))
-    if files is None or not risks:
-        return decision, facts
-    paths, use, reason = [path for path, _, _ in risks], *risks[0][1:]
-    facts = replace(facts, replaces=digests_of(paths, files))
-    offers = (offer_own_files(step.tool),)
-    way_out = files.way_out(paths[0], use, step.tool)
-    if decision.verdict == "ask":
-        if decision.reason != asks_path(paths[0]):  # that says the same
-            reason = f"{reason}; {decision.reason}"
-        offers = offers if decision.offers else ()  # a rule of the user's has none
-        way_out = decision.way_out
-    asked = Decision(
-        verdict="ask", reason=reason, way_out=way_out, offers=offers, own_files=True
-    )
-    return asked, facts
-
-
-def _at_risk(arguments: Json, facts: Facts) -> Iterator[tuple[str, Use, str]]:
-    """Yield the user's files that would be lost: path, use and why."""
-    files, marks = facts.files, facts.marks
-    if files is None or not marks.files:
-        return
-    for place, path in leaves(arguments):
+def _own_files(
+    arguments: Json, marks: Annotations, gate: Gate
+) -> tuple[bool | None, dict[str, tuple[Use, str]]]:
+    """Return the facts `own` and `risks` of a call."""
+    files, risks, own = gate.files, dict[str, tuple[Use, str]](), False
+    if not marks.changes_files:
+        return None, risks
+    for place, path in leaves(arguments) if files else ():
         use = marks.file_use(place)
-        if use not in ("write", "change", "remove") or not isinstance(path, str):
+        if files is None or use not in CHANGES or not isinstance(path, str):
             continue
         use = "move" if use == "remove" and marks.moves else use
-        if reason := files.risk(path, use, facts.origins.own_words):
-            yield path, use, reason
+        own = own or files.is_users(path)
+        if why := files.risk(path, use, gate.origins.own_words):
+            risks[path] = use, why
+    return own, risks
+
+
+def _with_files(
+    step: Step, arguments: Json, decision: Decision, facts: Facts
+) -> Decision:
+    """Ask about the user's files that would be lost, too."""
+    files, target, offers = facts.files, step.tool, decision.offers
+    if files is None or not (facts.risks or (facts.own and decision.verdict == "ask")):
+        return decision
+    whys, way_out = [decision.reason] if decision.reason else [], decision.way_out
+    for path, (use, why) in [*facts.risks.items()][:1]:
+        whys.insert(0, why)
+        way_out = way_out or files.way_out(path, use, target)
+        if offers or decision.verdict == "allow":  # a rule of the user's has none
+            every = offer_calls(target, own=True)
+            offers = (*offer_values(target, arguments, facts), every)
+    if step.command.is_builtin:
+        whys.insert(1, can_be_undone(durable=files.store.is_durable))
+    return Decision(
+        verdict="ask",
+        reason="; ".join(whys),
+        way_out=way_out,
+        offers=offers,
+        own_files=True,
+    )
 
 
 def digests_of(paths: Iterable[str], files: FileHistory | None) -> dict[str, Json]:

@@ -34,7 +34,7 @@ from neuraxis.policy.provenance.words import is_own, leaves, named_files, place_
 from neuraxis.sandbox.files import operations
 from neuraxis.sandbox.files.naming import is_named
 from neuraxis.sandbox.files.paths import normal
-from neuraxis.schema.annotations import ANY, covers, is_covered
+from neuraxis.schema.annotations import ANY, CHANGES, covers, is_covered
 from neuraxis.specs import CommandSpec, Json
 
 
@@ -147,15 +147,9 @@ def _out(
 ) -> Decision:
     hosts = {host_of(value) for _, value in sent}  # a yes for a host is one for all
     host = hosts.pop() if len(hosts) == 1 else ""
-    host = host if "." in host else ""
-    offers = (call_errors.offer_host(host),) if host else ()
-    traced = [
-        describe_traced(item)
-        for item in facts.traced
-        if item.path == path and item.how in ("reference", "text")
-    ]
-    told = describe(label), private_in(label)
-    reason = call_errors.asks_out(path, *told, host, "".join(traced[:1]))
+    offers = (call_errors.offer_host(host),) if "." in host else ()
+    path = path or facts.marks.sends_out[0]  # of a loop, whose list is no argument
+    reason = call_errors.asks_out(path, describe(label), private_in(label))
     return _asks(target, facts, reason, call_errors.out_way_out(target), offers)
 
 
@@ -201,7 +195,7 @@ def deeds(
         if _is_unsaid(spec, item, facts):
             reason = call_errors.asks_guarded(item.path, describe_traced(item))
             if marks.file_use(item.path) and item.how == "literal":
-                reason = _asks_path(str(item.value), item.path, facts)
+                reason = _asks_deed(arguments, facts, item)
             if item.how == "loop":
                 reason = call_errors.asks_repeated(describe(item.label))
             decision = _deed(target, arguments, facts, reason)
@@ -220,20 +214,22 @@ def deeds(
         return None
     if mild and not (effects.destructive or scripts):
         return None
-    given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
-    is_said = bool(given) and all(_is_said(one, facts) for one in given.values())
-    written, words = named_files(arguments, marks, "write", "change"), origins.own_words
+    return _deed(target, arguments, facts, _asks_deed(arguments, facts))
+
+
+def _asks_deed(arguments: Json, facts: Facts, item: Traced | None = None) -> str:
+    """Why a deed is asked about; `item`: a path that the request does not name."""
+    marks, words = facts.marks, facts.origins.own_words
+    written = named_files(arguments, marks, "write", "change")
     code = [path for path in written if not is_document(path, words)]
-    reason = call_errors.asks_deed(describe(origins.read), code, is_said=is_said)
-    return _deed(target, arguments, facts, reason)
-
-
-def _asks_path(name: str, path: Path, facts: Facts) -> str:
-    """Why a path is asked about; a new one is called so."""
+    name = "" if item is None else str(item.value)
+    if item is None or code or name in facts.risks:  # to name it would not be enough
+        return call_errors.asks_deed(describe(facts.origins.read), code)
     # what lies outside of the workspace is nothing to tell the model of
     is_new = is_plain(name) and operations.look(facts.workspace, name) is None
-    use = facts.marks.file_use(path) if is_new else None
-    return call_errors.asks_path(name, use or "")
+    use = str(marks.file_use(item.path))
+    use = "move" if use == "remove" and marks.moves else use
+    return call_errors.asks_path(name, use, is_new=is_new)
 
 
 def _is_unsaid(spec: CommandSpec, item: Traced, facts: Facts) -> bool:
@@ -264,21 +260,29 @@ def _is_chosen(script: str, facts: Facts) -> bool:
 
 
 def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
-    marks, files = facts.marks, facts.marks.changes_files
-    uses = {use for _, use in marks.files}
-    who = [v for path, v in leaves(arguments) if is_covered(marks.trusted_only, path)]
-    offers: list[str] = []
-    if who and "run" not in uses:
-        offers.append(call_errors.offer_values(target, who, files=files))
-    way_out = call_errors.deed_way_out(target, uses)
+    way_out = call_errors.deed_way_out(target, {use for _, use in facts.marks.files})
+    offers = offer_values(target, arguments, facts)
     return _asks(target, facts, reason, way_out, offers)
+
+
+def offer_values(target: str, arguments: Json, facts: Facts) -> list[str]:
+    """Offer a yes for every call with these recipients and files, if any."""
+    marks = facts.marks
+    if any(use == "run" for _, use in marks.files):
+        return []
+    given = [
+        value
+        for path, value in leaves(arguments)
+        if is_covered(marks.trusted_only, path) or marks.file_use(path) in CHANGES
+    ]
+    return [call_errors.offer_calls(target, given, own=facts.own)] if given else []
 
 
 def _asks(
     target: str, facts: Facts, reason: str, way_out: str, offers: Sequence[str]
 ) -> Decision:
     """Ask; the last offer is for every call of the command."""
-    every = call_errors.offer_command(target, files=facts.marks.changes_files)
+    every = call_errors.offer_calls(target, own=facts.own)
     return Decision(
         verdict="ask",
         reason=reason,
