@@ -47,6 +47,11 @@ def here(tmp_path: Path) -> Path:
         (("call", "-p", "right", "greet", "Ada"), 2, "such as --person Ada"),
         (("call", "-p", "right", "greet", "person=Ada"), 2, "such as --person Ada"),
         (
+            ("call", "-p", "right", "greet", '{"person": "Ada L", "n": 2}'),
+            2,
+            "such as --person 'Ada L' --n 2",
+        ),
+        (
             ("call", "-p", "wrong", "greet", "--person", "Ada"),
             0,
             "warning: hello.greet gave an answer that its description does not allow",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -206,11 +207,24 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
 
 def _as_option(word: str, known: Sequence[str]) -> str:
     """Return how a bare word is probably meant."""
+    if given := _object(word):
+        values = [v if isinstance(v, str) else _json(v) for v in given.values()]
+        pairs = zip(given, map(shlex.quote, values), strict=True)
+        return " ".join(f"--{name} {value}" for name, value in pairs)
     name, equals, value = word.partition("=")
     name = _suggest_option(name, known)
     if equals and name in known:
         return f"--{name} {value}"
     return f"--{known[0]} {word}" if known else "no argument"
+
+
+def _object(word: str) -> dict[str, Any]:
+    """Return the entries of a JSON object, or none."""
+    try:
+        given: Any = json.loads(word)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
 
 
 def _suggest_option(name: str, known: Sequence[str]) -> str:

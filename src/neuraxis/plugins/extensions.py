@@ -17,6 +17,8 @@ from neuraxis.messages import Path
 from neuraxis.specs import EffectKind, Effects, Example, ExampleCall, Json
 
 KINDS: tuple[EffectKind, ...] = get_args(EffectKind)
+EFFECTS = ("kind", "destructive", "others_write", "public", "needs_approval")
+"""Keys of the mapping that declares effects."""
 
 
 def parse_effects(value: Json) -> Effects | str:
@@ -36,9 +38,8 @@ def _parsed(value: Json) -> Effects | str:
     if "open_world" in given:  # the word of earlier manifests
         given = {"others_write": given["open_world"]} | given
         del given["open_world"]
-    known = ("kind", "destructive", "others_write", "public", "needs_approval")
-    if unknown := sorted(set(given) - set(known)):
-        return f"effects: unknown key {unknown[0]!r}, expected {', '.join(known)}"
+    if unknown := sorted(set(given) - set(EFFECTS)):
+        return f"effects: unknown key {unknown[0]!r}, expected {', '.join(EFFECTS)}"
     kind = given.get("kind", "once")
     if kind not in KINDS:
         return f"effects: expected one of {_kinds()}, got {call_errors.quote(kind)}"

@@ -820,6 +820,10 @@ def test_what_is_no_plugin_says_what_it_is() -> None:
     [
         ({"effect": "read"}, "there is no option 'effect'. Did you mean effects"),
         (
+            {"others_write": True},
+            r"key of effects: effects={..., 'others_write': True}",
+        ),
+        (
             {"time_limit": "5"},
             "time_limit: expected a finite number of seconds above 0, got .5",
         ),

@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import class_name, did_you_mean, nearest, quote
-from neuraxis.plugins.extensions import KINDS
+from neuraxis.plugins.extensions import EFFECTS, KINDS
 from neuraxis.plugins.functions.places import code_of
 from neuraxis.schema.annotations import FILE_USES, FLAGS
 
@@ -52,6 +52,8 @@ def check_marking(
     for name, value in options.items():
         if name not in known:
             hint = did_you_mean(nearest(name, known, 1))
+            if name in EFFECTS:
+                hint = f" It is a key of effects: effects={{..., {name!r}: {value!r}}}."
             listed = ", ".join(known)
             raise ConfigError(
                 f"@command: there is no option {name!r}.{hint} Options are: {listed}"
