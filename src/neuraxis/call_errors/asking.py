@@ -222,13 +222,13 @@ def too_long_to_ask(most: int) -> str:
     )
 
 
-def held_back(files: Mapping[str, Sequence[str]], label: str, ours: str) -> str:
+def held_back(files: Mapping[str, Sequence[str]], label: str, whose: str) -> str:
     """Why a person is asked about what a script did to files.
 
     Args:
         files: those that it changed, deleted or made.
         label: what the model read before it ran, in words.
-        ours: what the runtime wrote, if nothing was read.
+        whose: who did not write them, if nothing was read.
     """
     does = {"changed": "change", "deleted": "delete", "made": "make"}
     told = " and ".join(
@@ -236,7 +236,7 @@ def held_back(files: Mapping[str, Sequence[str]], label: str, ours: str) -> str:
         for done, paths in files.items()
         if paths
     )
-    why = f"; the model ran it {_after(label)}" if label else f", which {ours}"
+    why = f"; the model ran it {_after(label)}" if label else f", which {whose}"
     return f"the script would {told}{why}"
 
 

@@ -28,12 +28,12 @@ def file_of_the_user(
 
 
 def not_ours(earlier: bool) -> str:
-    """Say that the runtime did not write a file, as far as it knows."""
+    """Describe a file by its author, as far as that is known."""
     return f"Neuraxis did not write{'' if earlier else ' in this session'}"
 
 
 def can_be_undone(*, durable: bool) -> str:
-    """Say that a yes to a change of a file can be taken back."""
+    """Tell how a change of a file can be taken back."""
     how = "`neuraxis undo`" if durable else "`session.undo()`"
     return f"{how} can take that back"
 

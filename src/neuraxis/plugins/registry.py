@@ -82,7 +82,7 @@ class Command:
 
     @cached_property
     def is_builtin(self) -> bool:
-        """Whether it comes with the package, so that its changes can be undone."""
+        """Whether it comes with the package: undo knows its changes."""
         return File(self.plugin.source).is_relative_to(BUILTIN)
 
     @cached_property

@@ -61,7 +61,7 @@ async def ask_person(
         return later
     if gate.approve is None:
         return f"{asked.reason}; {call_errors.NOBODY}"
-    if gate.refusals.too_many:
+    if len(gate.refused) >= MOST_REFUSALS:
         return call_errors.said_no_often(MOST_REFUSALS, asked.reason)
     before = now()
     gate.emit(asked)
@@ -100,7 +100,7 @@ async def ask_person(
         await gate.settled()
     if allowed:
         return ""
-    gate.refusals.count += by == "user"
+    gate.refused.extend([asked.id] if by == "user" else [])
     return why + call_errors.no_from(by)
 
 

@@ -38,6 +38,7 @@ from neuraxis.policy.provenance.labels import (
 from neuraxis.policy.provenance.trace import kept_content, references, repeats
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values
+from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.specs import Json
 
 
@@ -155,10 +156,10 @@ async def ask_about_files(
     `lost`: the lines that files would lose.
     """
     files: Json = {done: [*paths] for done, paths in held.items()}
-    read, store = describe(gate.origins.read), gate.files and gate.files.store
-    ours = call_errors.not_ours(bool(store and store.knows_earlier))
-    undo = call_errors.can_be_undone(durable=bool(store and store.is_durable))
-    reason = f"{call_errors.held_back(held, read, ours)}; {undo}"
+    store = gate.files.store if gate.files is not None else VersionStore()
+    whose = call_errors.not_ours(store.knows_earlier)
+    reason = call_errors.held_back(held, describe(gate.origins.read), whose)
+    reason += f"; {call_errors.can_be_undone(durable=store.is_durable)}"
     is_own = bool(held.get("changed") or held.get("deleted"))
     decision = Decision(verdict="ask", reason=reason, own_files=is_own)
     asked = question_of(step, files, decision, Facts())

@@ -57,12 +57,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     """What is known of the workspace's files; None: no file is protected."""
     may_tell: bool = False
     """Whether something private may have a part in it, however it came there."""
-    own: bool | None = None
-    """Whether files of the user's would be changed; None: no files would be."""
-    risks: Mapping[str, tuple[Use, str]] = field(
-        default_factory=dict[str, tuple[Use, str]]
-    )
-    """Files of the user's that need a yes, with their use and why."""
+    own: Sequence[tuple[str, Use, str]] = ()
+    """Files of the user's that it would change: how, and why that needs a yes."""
     replaces: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Files of the user's that the call would change, with their digests."""
     reads: Mapping[str, Json] = field(default_factory=dict[str, Json])

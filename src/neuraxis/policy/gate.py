@@ -6,7 +6,7 @@ passes it on. `evaluate_policy` is what it says of one step and its files.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,17 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
-from neuraxis.call_errors import can_be_undone, offer_calls
+from neuraxis.call_errors import can_be_undone
 from neuraxis.events import ApprovalAsked, Event
 from neuraxis.planning.plan import Step
-from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
+from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.later import Later
 from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves, named_files
 from neuraxis.policy.rules import Policy
-from neuraxis.policy.three_rules import offer_values
+from neuraxis.policy.three_rules import offers_of
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.schema.annotations import CHANGES, Annotations
@@ -36,17 +36,6 @@ Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
 
 class NobodyToAsk(Exception):
     """What `approve` raises where nobody can be asked; says why."""
-
-
-class Refusals(Struct, kw_only=True):
-    """How often a person said no in one run."""
-
-    count: int = 0
-
-    @property
-    def too_many(self) -> bool:
-        """Whether nobody is asked any more in this run."""
-        return self.count >= MOST_REFUSALS
 
 
 class Gate(Struct, frozen=True, kw_only=True):
@@ -62,7 +51,8 @@ class Gate(Struct, frozen=True, kw_only=True):
     """None: nobody can be asked."""
     origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
-    refusals: Refusals = field(default_factory=Refusals)
+    refused: list[str] = field(default_factory=list[str])
+    """The ids of questions that a person said no to in this run."""
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
@@ -81,7 +71,6 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
     """What the policy says of a step with these arguments."""
     command, origins, marks = step.command, gate.origins, step.command.marks
     plugin, spec = command.plugin.name, command.spec
-    own, risks = _own_files(arguments, marks, gate)
     facts = Facts(
         traced=trace(origins, step, arguments, gate.workspace),
         marks=marks,
@@ -89,13 +78,13 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         workspace=gate.workspace,
         files=gate.files,
         may_tell=origins.may_tell(step.call.id),
-        own=own,
-        risks=risks,
+        own=[*_own_files(arguments, marks, gate)],
     )
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     if decision.verdict != "deny" and not decision.frees_files:
         decision = _with_files(step, arguments, decision, facts)
-        facts = replace(facts, replaces=digests_of(risks, gate.files))
+        risky = [path for path, _, why in facts.own if why]
+        facts = replace(facts, replaces=digests_of(risky, gate.files))
     if decision.verdict == "ask":
         named = named_files(arguments, marks, "read")
         facts = replace(facts, reads=digests_of(named, gate.files))
@@ -104,20 +93,16 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
 
 def _own_files(
     arguments: Json, marks: Annotations, gate: Gate
-) -> tuple[bool | None, dict[str, tuple[Use, str]]]:
-    """Return the facts `own` and `risks` of a call."""
-    files, risks, own = gate.files, dict[str, tuple[Use, str]](), False
-    if not marks.changes_files:
-        return None, risks
-    for place, path in leaves(arguments) if files else ():
+) -> Iterator[tuple[str, Use, str]]:
+    """Yield the user's files that a call would change, as in `Facts.own`."""
+    files = gate.files
+    if files is None or not marks.changes_files:
+        return
+    for place, path in leaves(arguments):
         use = marks.file_use(place)
-        if files is None or use not in CHANGES or not isinstance(path, str):
-            continue
-        use = "move" if use == "remove" and marks.moves else use
-        own = own or files.is_users(path)
-        if why := files.risk(path, use, gate.origins.own_words):
-            risks[path] = use, why
-    return own, risks
+        if use in CHANGES and isinstance(path, str) and files.is_users(path):
+            use = "move" if use == "remove" and marks.moves else use
+            yield path, use, files.risk(path, use, gate.origins.own_words)
 
 
 def _with_files(
@@ -125,23 +110,21 @@ def _with_files(
 ) -> Decision:
     """Ask about the user's files that would be lost, too."""
     files, target, offers = facts.files, step.tool, decision.offers
-    if files is None or not (facts.risks or (facts.own and decision.verdict == "ask")):
+    risky = [one for one in facts.own if one[2]]
+    if files is None or not (risky or (facts.own and decision.verdict == "ask")):
         return decision
     whys, way_out = [decision.reason] if decision.reason else [], decision.way_out
-    for path, (use, why) in [*facts.risks.items()][:1]:
+    if risky:
+        path, use, why = risky[0]
         whys.insert(0, why)
         way_out = way_out or files.way_out(path, use, target)
         if offers or decision.verdict == "allow":  # a rule of the user's has none
-            every = offer_calls(target, own=True)
-            offers = (*offer_values(target, arguments, facts), every)
+            offers = offers_of(target, arguments, facts)
     if step.command.is_builtin:
         whys.insert(1, can_be_undone(durable=files.store.is_durable))
+    reason = "; ".join(whys)
     return Decision(
-        verdict="ask",
-        reason="; ".join(whys),
-        way_out=way_out,
-        offers=offers,
-        own_files=True,
+        verdict="ask", reason=reason, way_out=way_out, offers=offers, own_files=True
     )
 
 

@@ -147,10 +147,11 @@ def _out(
 ) -> Decision:
     hosts = {host_of(value) for _, value in sent}  # a yes for a host is one for all
     host = hosts.pop() if len(hosts) == 1 else ""
-    offers = (call_errors.offer_host(host),) if "." in host else ()
+    some = (call_errors.offer_host(host),) if "." in host else ()
     path = path or facts.marks.sends_out[0]  # of a loop, whose list is no argument
     reason = call_errors.asks_out(path, describe(label), private_in(label))
-    return _asks(target, facts, reason, call_errors.out_way_out(target), offers)
+    offers, way_out = (*some, _every(target, facts)), call_errors.out_way_out(target)
+    return _asks(target, facts, reason, way_out, offers)
 
 
 def host_of(value: Json, *, port: bool = True) -> str:
@@ -218,12 +219,14 @@ def deeds(
 
 
 def _asks_deed(arguments: Json, facts: Facts, item: Traced | None = None) -> str:
-    """Why a deed is asked about; `item`: a path that the request does not name."""
+    """Why a deed is asked about; `item`: an unnamed path."""
     marks, words = facts.marks, facts.origins.own_words
     written = named_files(arguments, marks, "write", "change")
     code = [path for path in written if not is_document(path, words)]
     name = "" if item is None else str(item.value)
-    if item is None or code or name in facts.risks:  # to name it would not be enough
+    if (
+        item is None or code or any(name == path for path, _, why in facts.own if why)
+    ):  # to name it would not be enough
         return call_errors.asks_deed(describe(facts.origins.read), code)
     # what lies outside of the workspace is nothing to tell the model of
     is_new = is_plain(name) and operations.look(facts.workspace, name) is None
@@ -261,31 +264,34 @@ def _is_chosen(script: str, facts: Facts) -> bool:
 
 def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
     way_out = call_errors.deed_way_out(target, {use for _, use in facts.marks.files})
-    offers = offer_values(target, arguments, facts)
+    offers = offers_of(target, arguments, facts)
     return _asks(target, facts, reason, way_out, offers)
 
 
-def offer_values(target: str, arguments: Json, facts: Facts) -> list[str]:
-    """Offer a yes for every call with these recipients and files, if any."""
-    marks = facts.marks
-    if any(use == "run" for _, use in marks.files):
-        return []
+def offers_of(target: str, arguments: Json, facts: Facts) -> tuple[str, ...]:
+    """Offer the calls with these recipients and files, then every call."""
+    marks, every = facts.marks, _every(target, facts)
     given = [
         value
         for path, value in leaves(arguments)
         if is_covered(marks.trusted_only, path) or marks.file_use(path) in CHANGES
     ]
-    return [call_errors.offer_calls(target, given, own=facts.own)] if given else []
+    if not given or any(use == "run" for _, use in marks.files):
+        return (every,)
+    return _every(target, facts, given), every
+
+
+def _every(target: str, facts: Facts, given: Sequence[Json] = ()) -> str:
+    own = bool(facts.own) if facts.marks.changes_files else None
+    return call_errors.offer_calls(target, given, own=own)
 
 
 def _asks(
-    target: str, facts: Facts, reason: str, way_out: str, offers: Sequence[str]
+    target: str, facts: Facts, reason: str, way_out: str, offers: tuple[str, ...]
 ) -> Decision:
-    """Ask; the last offer is for every call of the command."""
-    every = call_errors.offer_calls(target, own=facts.own)
     return Decision(
         verdict="ask",
         reason=reason,
         way_out=way_out if facts.origins.request else call_errors.yes_way_out(target),
-        offers=(*offers, every),
+        offers=offers,
     )
