@@ -247,13 +247,14 @@ def test_a_yes_for_a_host_holds_in_this_session(tmp_path: Path) -> None:
     replies = [[{"tool": "fetch", "url": url}] for url in urls]
     results = attack(tmp_path, *replies, approve=approve)
     assert ["done"] * 3 == [result.status for result in results]
-    rest = "in this session, whatever its other arguments"
+    rest = "in this session, by any command and whatever the other arguments"
     assert [question.offers[0] for question in asked] == [
-        f"every call of any command to {host}.test {rest}" for host in "ef"
+        f"everything sent to {host}.test {rest}" for host in "ef"
     ]
-    assert asked[0].reason.startswith('"url" decides where this goes (e.test), and ')
-    assert "what the model read (" in asked[0].reason
-    assert "may have chosen it; private things that" in asked[0].reason
+    assert asked[0].reason.startswith(
+        'this would send "url" to others; what was read ('
+    )
+    assert "may have chosen it, and private things that" in asked[0].reason
 
 
 GO_BETWEENS = [

@@ -303,9 +303,9 @@ def test_who_said_no_is_not_got_round(
 @pytest.mark.parametrize(
     ("call", "done", "target"),
     [
-        (DELETE, "it would be deleted. Leave it as it is", "files.delete_file"),
-        (MOVE, "it would be moved. Copy it to the other name", "files.move_file"),
-        (REPLACE, "replaced as a whole. Write to another name", "files.write_file"),
+        (DELETE, "this would delete. Leave it as it is", "files.delete_file"),
+        (MOVE, "this would move. Copy it to the other name", "files.move_file"),
+        (REPLACE, "this would replace. Write to another name", "files.write_file"),
     ],
 )
 def test_with_nobody_to_ask_the_way_out_fits_the_call(
@@ -326,17 +326,17 @@ def test_with_nobody_to_ask_the_way_out_fits_the_call(
         (
             {"tool": "FILEWRITER", "file_path": "a.svg", "contents": "x"},
             '"a.svg" is not a plain document: programs may run or load it',
-            "the user's words",
+            "your words",
         ),
         (
             MOVE | {"new_path": "notes/new.txt"},
-            'the request does not name "notes/new.txt" by its whole path',
-            "written by the model after it read the user's files",
+            '"notes/new.txt", which the request does not name by its whole path',
+            "written by the model after it read files",
         ),
         (
             {"tool": "delete_file", "file_path": "tidy"},
-            "it would be deleted",
-            "the user's words",
+            "this would delete",
+            "your words",
         ),
     ],
 )
@@ -359,7 +359,7 @@ def test_a_question_after_reading_says_why(
 @pytest.mark.parametrize(
     ("to", "origin"),
     [
-        ("ada", "the user's words"),
+        ("ada", "your words"),
         ("eve", "written before anything from outside was read"),
     ],
 )

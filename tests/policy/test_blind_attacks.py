@@ -313,8 +313,8 @@ def open_url(url: str | list[str], also: str = "") -> str:
 
 
 _GOOD = (
-    "every call of any command to good.example in this session, "
-    "whatever its other arguments"
+    "everything sent to good.example in this session, by any command and whatever the "
+    "other arguments"
 )
 
 

@@ -129,7 +129,7 @@ def test_a_yes_for_a_command_is_none_for_files_of_the_users_own(work: Path) -> N
     assert talk.asked[0].offers[-1] == f"{every}, but not on files of your own"
     talk.ask("Tidy up", [read("todo.md")], [write("todo.md")])
     assert len(talk.asked) == 1
-    assert talk.asked[0].offers == (f"{every}, also on files of your own",)
+    assert talk.asked[0].offers[-1] == f"{every}, also on files of your own"
     (work / "cv.md").write_text("mine", encoding="utf-8")
     talk.ask("Tidy up", [read("todo.md")], [write("cv.md"), write("quagga.md")])
     assert not talk.asked
@@ -209,23 +209,25 @@ def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
     move = {"tool": "move_file", "file_path": "todo.md", "new_path": "errands.md"}
     talk.ask("Give my list a better name", [read("todo.md")], [move])
     assert talk.asked[0].reason == (
-        '"todo.md" was not written in this session (what earlier ones wrote is known '
-        "only with journal=FILE); it would be moved; "
-        'the request does not name "errands.md": it would be a new file'
+        'this would move "todo.md", which Neuraxis did not write in this session; '
+        "`session.undo()` can take that back; "
+        'this would write "errands.md", which the request does not name: a new file'
     )
     append = {"tool": "append_file", "file_path": "errands.md", "text": "- milk"}
     talk.ask("More milk", [append])
     assert talk.asked[0].reason == (
-        '"errands.md" was not written in this session (what earlier ones wrote is '
-        "known only with journal=FILE), and the request does not name it; "
-        "it would be changed"
+        'this would change "errands.md", which Neuraxis did not write in this session, '
+        "and which the request does not name; `session.undo()` can take that back; "
+        "the model chose to do this after it read files, and what others wrote there "
+        "may be why"
     )
     fresh = Talk(work)
     fresh.ask("Write a.md", [write("a.md")])
     (work / "a.md").write_text("mine", encoding="utf-8")
     fresh.ask("Write a.md again", [write("a.md")])
     assert fresh.asked[0].reason == (
-        '"a.md" was changed since Neuraxis wrote it; it would be replaced as a whole'
+        'this would replace "a.md", which was changed since Neuraxis wrote it; '
+        "`session.undo()` can take that back"
     )
 
 
@@ -345,7 +347,7 @@ def test_a_report_of_every_day_is_replaced_without_a_question(
     talk.ask("Sum it up in sums.md", [read("todo.md")], [write("sums.md")])
     assert len(talk.asked) == 1, "changed by a person since"
     talk.session.close()
-    assert '"sums.md" was changed since Neuraxis wrote it' in talk.asked[0].reason
+    assert '"sums.md", which was changed since Neuraxis' in talk.asked[0].reason
 
 
 def test_without_a_journal_the_question_says_what_is_not_known(work: Path) -> None:
@@ -353,5 +355,5 @@ def test_without_a_journal_the_question_says_what_is_not_known(work: Path) -> No
     Talk(work).ask("Write a.md", [write("a.md")])
     later = Talk(work)
     later.ask("Write a.md", [write("a.md")])
-    assert '"a.md" was not written in this session' in later.asked[0].reason
-    assert "journal=FILE" in later.asked[0].reason
+    reason = later.asked[0].reason
+    assert '"a.md", which Neuraxis did not write in this session' in reason

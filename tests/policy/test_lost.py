@@ -138,7 +138,7 @@ def test_a_script_whose_changes_wait_shows_the_lines_that_would_be_lost(
         {"tool": "EXECUTE_PYTHON_FILE", "file_path": "tidy.py"},
     ]
     shown = _asked(tmp_path, calls, b"one\ntwo\n")
-    at = shown.index("    changed: notes.txt")
+    at = shown.index("    notes.txt would be changed")
     assert shown[at + 1 : -1] == [
         "    lines lost from ideas.md (all 3, 1 of them blank):",
         "    - an idea",

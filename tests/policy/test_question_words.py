@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Session, command
+from neuraxis import Session, call_errors, command
 from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
 
@@ -72,7 +72,7 @@ def test_a_file_that_is_left_out_is_no_origin(tmp_path: Path, tool: str) -> None
     assert list(one.origins) == ["to", "attach"][: 1 + (tool == "mail_notes")]
     given = {"tool": tool, "to": "ann", "attach": "notes.txt"}
     (one,) = asked(tmp_path, "Answer", [NOTES], [given])
-    assert one.origins["attach"] == "the content of this file is from the user's files"
+    assert one.origins["attach"] == "a file that Neuraxis did not write"
 
 
 def test_an_address_that_the_model_wrote_is_told_apart_from_a_link(
@@ -83,31 +83,30 @@ def test_an_address_that_the_model_wrote_is_told_apart_from_a_link(
     wrote = {"tool": "page", "url": "https://x.example/b"}
     (one,) = asked(tmp_path, f"Read {PAGE}", [NOTES], [read], [wrote])
     assert one.reason == (
-        '"url" decides where this goes (x.example), and what the model read '
-        "(the user's files) may have chosen it; private things from there could leave "
-        "that way"
+        'this would send "url" to others; what was read (files) may have chosen it, '
+        "and private things from there could leave with it"
     )
+    assert one.origins == {"url": "written by the model after it read files"}
     link = {"tool": "page", "url": "{{ first[0] }}"}
     (one,) = asked(tmp_path, f"Read {PAGE}", [NOTES], [read | {"as": "first"}, link])
-    assert one.reason.startswith(
-        '"url" decides where this goes (x.example), and its value is from page.page; '
-    )
+    assert one.origins == {"url": "from page.page"}
 
 
 @pytest.mark.parametrize(
-    ("call", "why"),
+    ("call", "does"),
     [
-        ({"tool": "FILEWRITER", "contents": "x"}, ": it would be a new file"),
-        ({"tool": "append_file", "text": "x"}, ": there is no such file yet"),
+        ({"tool": "FILEWRITER", "contents": "x"}, "write"),
+        ({"tool": "append_file", "text": "x"}, "change"),
     ],
 )
 def test_a_file_that_is_not_there_yet_is_called_new(
-    tmp_path: Path, call: dict[str, Any], why: str
+    tmp_path: Path, call: dict[str, Any], does: str
 ) -> None:
     """One that is outside of the workspace is not: its existence is nobody's to ask."""
     path = {"file_path": "zebra.md"}
     (one,) = asked(tmp_path, "Sum up", [NOTES], [call | path])
-    assert one.reason == f'the request does not name "zebra.md"{why}'
+    why = "which the request does not name: a new file"
+    assert one.reason == f'this would {does} "zebra.md", {why}'
     outside = asked(tmp_path, "Sum up", [NOTES], [call | {"file_path": "../zebra.md"}])
     assert not any("new file" in one.reason for one in outside)
 
@@ -115,7 +114,9 @@ def test_a_file_that_is_not_there_yet_is_called_new(
 def test_a_folder_that_is_not_there_yet_is_called_new(tmp_path: Path) -> None:
     call = {"tool": "make_folder", "folder": "zebra"}
     (one,) = asked(tmp_path, "Sum up", [NOTES], [call])
-    assert one.reason.endswith('not name "zebra": it would be a new folder')
+    assert one.reason == (
+        'this would make "zebra", which the request does not name: a new folder'
+    )
 
 
 def test_one_yes_for_a_plan_covers_a_file_that_the_plan_makes(tmp_path: Path) -> None:
@@ -130,15 +131,12 @@ def test_one_yes_for_a_plan_covers_a_file_that_the_plan_makes(tmp_path: Path) ->
 def test_words_of_the_user_do_not_contradict_the_reason(tmp_path: Path) -> None:
     """Whose words the arguments are is said, and that the decision came later."""
     call = {"tool": "mail", "to": "ann"}
-    why = "after it read the user's files, and what it read may have decided it"
     (one,) = asked(tmp_path, "Write to ann", [NOTES], [call])
-    assert one.origins == {"to": "the user's words"}
+    assert one.origins == {"to": "your words"}
     assert one.reason == (
-        "the arguments are the user's words, but the model chose to do this now " + why
+        "the model chose to do this after it read files, and what others wrote there "
+        "may be why"
     )
-    other = {"tool": "delete_file", "file_path": "notes.txt"}
-    (one,) = asked(tmp_path, "Tidy up", [NOTES], [other])
-    assert "the arguments are the user's words" not in one.reason
 
 
 def test_every_offer_says_how_far_it_goes(tmp_path: Path) -> None:
@@ -159,7 +157,108 @@ def test_every_offer_says_how_far_it_goes(tmp_path: Path) -> None:
     )
     delete = {"tool": "delete_file", "file_path": "notes.txt"}
     (one,) = asked(tmp_path, "Tidy up", [NOTES], [delete])
+    every, rest = "every call of files.delete_file", "arguments, also on files of your"
     assert one.offers == (
-        "every call of files.delete_file in this session, whatever its arguments, "
-        "also on files of your own",
+        f'{every} with "notes.txt" in this session, whatever its other {rest} own',
+        f"{every} in this session, whatever its {rest} own",
     )
+
+
+def test_a_file_of_ones_own_gets_its_real_reason_and_a_yes_for_itself(
+    tmp_path: Path,
+) -> None:
+    """To name a program by its path is not enough; undo takes a yes back."""
+    (tmp_path / "tools").mkdir()
+    for name in ("tools/rate.py", "tools/other.py"):
+        (tmp_path / name).write_text("RATE = 0.3", encoding="utf-8")
+
+    def change(path: str, new: str) -> list[dict[str, Any]]:
+        old = f"RATE = 0.{int(new) - 1}"
+        call = {"tool": "replace_in_file", "file_path": path, "old": old}
+        return [call | {"new": f"RATE = 0.{new}"}]
+
+    one, other = asked(
+        tmp_path, "The rate in rate.py and other.py is 0.5", [NOTES],
+        change("tools/rate.py", "4"), change("tools/rate.py", "5"),
+        change("tools/other.py", "4"),
+        say=lambda asked: asked.offers[0],
+    )  # fmt: skip
+    assert one.reason == (
+        "the model chose to do this after it read files, and what others wrote there "
+        'may be why; "tools/rate.py" is not a plain document: programs may run or load '
+        "it; `session.undo()` can take that back"
+    )
+    every, rest = "every call of files.replace_in_file", "also on files of your own"
+    assert one.offers == (
+        f'{every} with "tools/rate.py" in this session, whatever its other arguments, '
+        f"{rest}",
+        f"{every} in this session, whatever its arguments, {rest}",
+    )
+    assert '"tools/other.py"' in other.reason
+    assert (tmp_path / "tools/rate.py").read_text("utf-8") == "RATE = 0.5"
+
+
+def test_only_what_undo_takes_back_is_said_to_be_taken_back(tmp_path: Path) -> None:
+    """A plugin that opens files itself stores no old versions."""
+
+    @command(names_file={"path": "write"}, trusted_only=["path"])
+    def empty(path: str) -> None:
+        """Empties a file."""
+
+    questions: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        questions.append(question)
+        return False
+
+    (tmp_path / "notes.txt").write_text("milk\n", encoding="utf-8")
+    call = json.dumps([{"tool": "empty", "path": "notes.txt"}])
+    with Session(
+        model=ScriptedModel([call, "Done."]), plugins=[empty], workspace=tmp_path,
+        approve=approve,
+    ) as session:  # fmt: skip
+        session.run_sync("Empty notes.txt")
+    (one,) = questions
+    assert one.reason == (
+        'this would replace "notes.txt", which Neuraxis did not write in this session'
+    )
+
+
+def test_what_decides_how_often_something_is_sent_counts_as_sent(
+    tmp_path: Path,
+) -> None:
+    """A loop over private lines tells others how many there are."""
+
+    @command(effects="read", names_file={"path": "read"})
+    def lines(path: str) -> list[str]:
+        """The lines of a file."""
+        return ["milk", "bread"]
+
+    questions: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        questions.append(question)
+        return False
+
+    (tmp_path / "notes.txt").write_text("milk\n", encoding="utf-8")
+    plan = [
+        {"tool": "lines", "path": "notes.txt", "as": "found"},
+        {"tool": "page", "url": PAGE, "$for_each": "{{ found }}"},
+    ]
+    with Session(
+        model=ScriptedModel([json.dumps(plan), "Done."]), plugins=[lines, page],
+        workspace=tmp_path, approve=approve,
+    ) as session:  # fmt: skip
+        session.run_sync(f"Read {PAGE}")
+    assert [len(one.calls) for one in questions] == [2]
+    first: Any = questions[0].plan[0]
+    assert first["reason"] == (
+        'this would send "url" to others; what was read (files) may have chosen it, '
+        "and private things from files, lines.lines could leave with it"
+    )
+
+
+def test_a_script_that_ran_has_changed_nothing_yet(tmp_path: Path) -> None:
+    """The question tells what would become of the files, in its one line, too."""
+    told = call_errors.held_back({"changed": ["a.csv"], "made": ["b"]}, "", "we wrote")
+    assert told == 'the script would change "a.csv" and make "b", which we wrote'

@@ -159,13 +159,16 @@ def test_a_question_about_a_scripts_files_says_what_it_did(tmp_path: Path) -> No
     code = "for one in ('thesis.md', 'x.cfg'): open(one, 'w').write('theirs')"
     work, _ = _run_after_reading(tmp_path, code, approve)
     assert asked[0].reason == (
-        'the script changed the user\'s "thesis.md"; the script made "x.cfg" after '
-        "something from outside was read; only a text, a table or a picture (.svg "
-        "counts as code) under a name from the request is kept without asking"
+        'the script would change "thesis.md" and make "x.cfg"; the model ran it after '
+        "it read files, and what others wrote there may be why; `session.undo()` can "
+        "take that back"
+    )
+    assert asked[0].summary == (
+        f'python_file.run(file_path="total.py"): {asked[0].reason}'
     )
     shown = terminal_question(asked[0])
     assert "total.py" in shown
-    assert "made: x.cfg" in shown
+    assert "x.cfg would be made" in shown
     assert "wants to run" not in shown
     assert "before anything from outside" not in shown
     assert (work / "thesis.md").read_text() == "theirs"
@@ -265,7 +268,7 @@ def test_R1_a_script_may_change_a_folder_into_a_file_after_a_yes(
     call, asked = _run_once(tmp_path, code, yes=yes)
     assert call.value["output"] == "done\n"
     assert len(asked) == 1
-    assert f'deleted the user\'s "{gone}"' in asked[0].reason
+    assert f'the script would delete "{gone}"' in asked[0].reason
     told = "\n".join(call.warnings)
     if yes:
         assert (tmp_path / made).read_text() == "new"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from neuraxis.call_errors.asking import NOBODY as NOBODY
 from neuraxis.call_errors.asking import SAID_NO as SAID_NO
+from neuraxis.call_errors.asking import also_own as also_own
 from neuraxis.call_errors.asking import asks_code as asks_code
 from neuraxis.call_errors.asking import asks_deed as asks_deed
 from neuraxis.call_errors.asking import asks_guarded as asks_guarded
@@ -21,10 +22,8 @@ from neuraxis.call_errors.asking import asks_repeated as asks_repeated
 from neuraxis.call_errors.asking import deed_way_out as deed_way_out
 from neuraxis.call_errors.asking import held_back as held_back
 from neuraxis.call_errors.asking import no_from as no_from
-from neuraxis.call_errors.asking import offer_command as offer_command
+from neuraxis.call_errors.asking import offer_calls as offer_calls
 from neuraxis.call_errors.asking import offer_host as offer_host
-from neuraxis.call_errors.asking import offer_own_files as offer_own_files
-from neuraxis.call_errors.asking import offer_values as offer_values
 from neuraxis.call_errors.asking import out_way_out as out_way_out
 from neuraxis.call_errors.asking import refused as refused
 from neuraxis.call_errors.asking import said_no_often as said_no_often
@@ -48,11 +47,13 @@ from neuraxis.call_errors.checking import reference_not_found as reference_not_f
 from neuraxis.call_errors.checking import too_many_steps as too_many_steps
 from neuraxis.call_errors.checking import unknown_command as unknown_command
 from neuraxis.call_errors.checking import unknown_plugin as unknown_plugin
+from neuraxis.call_errors.files import can_be_undone as can_be_undone
 from neuraxis.call_errors.files import file_of_the_user as file_of_the_user
 from neuraxis.call_errors.files import file_was_made as file_was_made
 from neuraxis.call_errors.files import file_way_out as file_way_out
 from neuraxis.call_errors.files import lost_of as lost_of
 from neuraxis.call_errors.files import more_lines as more_lines
+from neuraxis.call_errors.files import not_ours as not_ours
 from neuraxis.call_errors.files import replaced_by as replaced_by
 from neuraxis.call_errors.files import (
     script_changes_not_kept as script_changes_not_kept,

@@ -1,4 +1,8 @@
-"""Sentences of the policy: why it asks, and the way out."""
+"""Sentences of the policy: why it asks, and the way out.
+
+A reason is read by the person asked and by the model, so that it names neither. What
+only the person reads says "you", what only the model reads says "the user".
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ INSTEAD = (
     "want instead."
 )
 """What a model is told after a no."""
-NOBODY = "it needs a person's yes, and nobody can be asked"
+NOBODY = "it needs the user's yes, and nobody can be asked"
 
 
 def refused(why: str, way_out: str = "") -> str:
@@ -45,24 +49,20 @@ def no_from(by: str) -> str:
     return f"it needs the user's yes, and {by.removeprefix('nobody: ')}"
 
 
-def asks_out(path: Path, label: str, private: str, host: str, traced: str = "") -> str:
+def asks_out(path: Path, label: str, private: str) -> str:
     """Why something that is sent is asked about (rule Out).
 
     Args:
         path: the argument that says where it is sent.
-        label: what the model read, in words.
+        label: what was read, in words.
         private: what of it is private.
-        host: where it is sent, if that is known.
-        traced: where the value came from by reference; empty: the model wrote it.
     """
-    to = f" ({host})" if host else ""
-    by = f"what the model read ({label}) may have chosen it"
     things = "private things that were read"
     if private:
         things = f"private things from {'there' if private == label else private}"
     return (
-        f"{_place(path)} decides where this goes{to}, and "
-        f"{f'its value is {traced}' if traced else by}; {things} could leave that way"
+        f"this would send {_place(path)} to others; what was read ({label}) may have "
+        f"chosen it, and {things} could leave with it"
     )
 
 
@@ -77,7 +77,7 @@ def out_way_out(target: str) -> str:
 
 def asks_guarded(path: Path, traced: str) -> str:
     """Why a value from outside is asked about (rule Deeds)."""
-    return f"the value of {_place(path)} is not the user's own: it is {traced}"
+    return f"{_place(path)} is {traced}, so others may have chosen it"
 
 
 def asks_repeated(label: str) -> str:
@@ -89,43 +89,50 @@ def _place(path: Path) -> str:
     return quote(path_text(path)) if path else "the argument"
 
 
-def asks_path(path: str, use: str = "") -> str:
+def asks_path(path: str, use: str, *, is_new: bool) -> str:
     """Why a path that the model chose is asked about (rule Deeds).
 
-    `use`: what would be done with it, if nothing is there yet.
+    Args:
+        path: of the file or folder.
+        use: what would be done with it.
+        is_new: nothing is there yet.
     """
+    does = {**DOES, "write": "write", "folder": "make"}.get(use, use)
     whole = " by its whole path" if "/" in path else ""
-    new = {
-        "write": ": it would be a new file",
-        "folder": ": it would be a new folder",
-        "change": ": there is no such file yet",
-    }
-    return f"the request does not name {quote(path)}{whole}{new.get(use, '')}"
+    new = f": a new {'folder' if use == 'folder' else 'file'}"
+    new = new if is_new and use in ("write", "change", "folder") else ""
+    return (
+        f"this would {does} {quote(path)}, which the request does not name{whole}{new}"
+    )
+
+
+DOES = {"write": "replace", "change": "change", "move": "move", "remove": "delete"}
+"""What would be done to a file, in words."""
 
 
 def asks_code(label: str) -> str:
     """Why running code from outside is asked about (rule Deeds)."""
-    return f"{label} wrote code that this would run"
+    return f"this would run code from {label}"
 
 
-def asks_deed(label: str, code: Sequence[str] = (), *, is_said: bool = False) -> str:
+def asks_deed(label: str, code: Sequence[str] = ()) -> str:
     """Why an effect after reading is asked about (rule Deeds).
 
     Args:
         label: what the model read, in words.
         code: files that it would write which are no documents.
-        is_said: all arguments are the user's words.
     """
-    chose = "the model chose this"
-    if is_said:
-        chose = "the arguments are the user's words, but the model chose to do this now"
-    why = f"{chose} after it read {label}, and what it read may have decided it"
+    why = f"the model chose to do this {_after(label)}"
     if code:
         told = listed([quote(path) for path in code])
         kind = "is not a plain document" if len(code) == 1 else "are no plain documents"
         which = "it" if len(code) == 1 else "them"
         why += f"; {told} {kind}: programs may run or load {which}"
     return why
+
+
+def _after(label: str) -> str:
+    return f"after it read {label}, and what others wrote there may be why"
 
 
 def deed_way_out(target: str, uses: Collection[str | None]) -> str:
@@ -170,38 +177,41 @@ def yes_ahead(target: str) -> str:
     )
 
 
-def offer_command(target: str, *, files: bool = False) -> str:
+def offer_calls(
+    target: str, values: Sequence[Json] = (), *, own: bool | None = None
+) -> str:
     """Offer a yes for every call of a command.
 
-    `files`: it may change files, and no yes for it covers the user's own.
+    Args:
+        target: the command.
+        values: those that each call must have; empty: none.
+        own: whether also for calls that change files of the person's own; None: it
+            changes no files.
     """
-    return f"{_offer(f'of {target}')}{_NOT_OWN if files else ''}"
+    shown = visible(json.dumps([*values], ensure_ascii=False, default=str)[1:-1])
+    which, rest = (f" with {shown}", "other ") if values else ("", "")
+    offer = (
+        f"every call of {target}{which} in this session, whatever its {rest}arguments"
+    )
+    return offer if own is None else offer + (_OWN if own else _NOT_OWN)
 
 
-def offer_own_files(target: str) -> str:
-    """Offer a yes for every call, on the user's files too."""
-    return f"{_offer(f'of {target}')}, also on files of your own"
+_OWN, _NOT_OWN = ", also on files of your own", ", but not on files of your own"
+
+
+def also_own(offer: str) -> str:
+    """The same offer, also for files of the person's own."""
+    return (
+        f"{offer.removesuffix(_NOT_OWN)}{_OWN}" if offer.endswith(_NOT_OWN) else offer
+    )
 
 
 def offer_host(host: str) -> str:
     """Offer a yes for every address of a host."""
-    return _offer(f"of any command to {host}", other=True)
-
-
-def offer_values(target: str, values: Sequence[Json], *, files: bool = False) -> str:
-    """Offer a yes for every call with these guarded values."""
-    shown = visible(json.dumps(list(values), ensure_ascii=False, default=str)[1:-1])
-    offer = _offer(f"of {target} with {shown}", other=True)
-    return f"{offer}{_NOT_OWN if files else ''}"
-
-
-_NOT_OWN = ", but not on files of your own"
-
-
-def _offer(what: str, *, other: bool = False) -> str:
-    """The form of every offer; `other`: it names some of the arguments."""
-    rest = "other arguments" if other else "arguments"
-    return f"every call {what} in this session, whatever its {rest}"
+    return (
+        f"everything sent to {host} in this session, by any command and whatever the "
+        "other arguments"
+    )
 
 
 def too_long_to_ask(most: int) -> str:
@@ -212,20 +222,22 @@ def too_long_to_ask(most: int) -> str:
     )
 
 
-def held_back(files: Mapping[str, Sequence[str]]) -> str:
-    """Why a person is asked about what a script did to files."""
-    whys = {
-        "changed": "the script changed the user's {}",
-        "deleted": "the script deleted the user's {}",
-        "made": "the script made {} after something from outside was read; only a "
-        "text, a table or a picture (.svg counts as code) under a name from the "
-        "request is kept without asking",
-    }
-    return "; ".join(
-        whys[done].format(listed([quote(path) for path in paths]))
+def held_back(files: Mapping[str, Sequence[str]], label: str, whose: str) -> str:
+    """Why a person is asked about what a script did to files.
+
+    Args:
+        files: those that it changed, deleted or made.
+        label: what the model read before it ran, in words.
+        whose: who did not write them, if nothing was read.
+    """
+    does = {"changed": "change", "deleted": "delete", "made": "make"}
+    told = " and ".join(
+        f"{does[done]} {listed([quote(path) for path in paths])}"
         for done, paths in files.items()
         if paths
     )
+    why = f"; the model ran it {_after(label)}" if label else f", which {whose}"
+    return f"the script would {told}{why}"
 
 
 def summary(target: str, arguments: Json, reason: str = "") -> str:

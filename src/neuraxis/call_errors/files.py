@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuraxis.call_errors.asking import refused, yes_ahead
+from neuraxis.call_errors.asking import DOES, refused, yes_ahead
 from neuraxis.formatting import counted, listed, quote
 
 _NAMED = 10
@@ -22,20 +22,20 @@ def file_of_the_user(
         was_ours: the runtime wrote it, and somebody changed it since.
         earlier: it is known what earlier sessions wrote.
     """
-    whose = "was not written by Neuraxis"
-    if was_ours:
-        whose = "was changed since Neuraxis wrote it"
-    elif not earlier:
-        whose = (
-            "was not written in this session (what earlier ones wrote is known "
-            "only with journal=FILE)"
-        )
-    named = ", and the request does not name it" if use == "change" else ""
-    done = {"move": "moved", "remove": "deleted", "change": "changed"}
-    return (
-        f"{quote(path)} {whose}{named}; it would be "
-        f"{done.get(use, 'replaced as a whole')}"
-    )
+    whose = "was changed since Neuraxis wrote it" if was_ours else not_ours(earlier)
+    named = ", and which the request does not name" if use == "change" else ""
+    return f"this would {DOES[use]} {quote(path)}, which {whose}{named}"
+
+
+def not_ours(earlier: bool) -> str:
+    """Describe a file by its author, as far as that is known."""
+    return f"Neuraxis did not write{'' if earlier else ' in this session'}"
+
+
+def can_be_undone(*, durable: bool) -> str:
+    """Tell how a change of a file can be taken back."""
+    how = "`neuraxis undo`" if durable else "`session.undo()`"
+    return f"{how} can take that back"
 
 
 def file_way_out(use: str, target: str, *, is_text: bool) -> str:

@@ -104,7 +104,7 @@ def question(asked: ApprovalAsked) -> str:
     lines = [f"? {_nested_agents(asked)}{_name(call)} {does}"]
     lines += arguments_shown(call["arguments"], asked.origins)
     for what, paths in files.items():
-        lines += [f"    {what}: {_one(path)}" for path in paths]
+        lines += [f"    {_one(path)} would be {what}" for path in paths]
     for path, code in cast("dict[str, str]", call.get("code", {})).items():
         lines.append(f"    {_one(path)} is")
         lines += [f"    | {_one(line)}" for line in code.split("\n")]

@@ -34,6 +34,7 @@ from neuraxis.execution.budget import Budget
 from neuraxis.execution.cancellation import CallCancellation
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Usage as Tokens
+from neuraxis.policy.approvals import MOST_REFUSALS
 from neuraxis.policy.provenance.labels import OWN, Label, from_told, is_outside
 from neuraxis.specs import Json
 
@@ -133,13 +134,14 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         return await asyncio.wrap_future(said)
 
     async def _ask(self, asked: ApprovalAsked) -> bool | str:
-        approve, refusals = self.runtime.gate.approve, self.runtime.gate.refusals
+        approve, refused = self.runtime.gate.approve, self.runtime.gate.refused
         async with self.one_by_one:
-            if approve is None or refusals.too_many:
+            if approve is None or len(refused) >= MOST_REFUSALS:
                 return False
             said = await approve(asked)
             allowed = said is True or said in asked.offers
-            refusals.count += not allowed
+            if not allowed:
+                refused.append(asked.id)
         return said if allowed else False
 
     async def settled(self) -> None:

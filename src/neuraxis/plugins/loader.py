@@ -28,7 +28,7 @@ from neuraxis.plugins.functions.hints import understand
 from neuraxis.plugins.functions.instances import FillsSecrets, close_of
 from neuraxis.plugins.functions.places import spot_of
 from neuraxis.plugins.holder import holder_of, is_bare
-from neuraxis.plugins.registry import FILE_NAME, Command, Plugin
+from neuraxis.plugins.registry import BUILTIN, FILE_NAME, Command, Plugin
 from neuraxis.plugins.source_files import import_file, raised
 from neuraxis.specs import CommandSpec, PluginSpec
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 CODE_NAMES = ("plugin.py", "__init__.py")
 GROUP = "neuraxis.plugins"
 _PREFIX = "neuraxis:"
-_BUILTIN = Path(__file__).resolve().parent.parent / "builtin"
 
 
 def load_plugin(
@@ -183,7 +182,7 @@ def is_builtin(source: Any) -> bool:
 
 def builtin_names() -> tuple[str, ...]:
     """Return the names of the plugins that come with the package."""
-    return tuple(sorted(file.parent.name for file in _BUILTIN.glob(f"*/{FILE_NAME}")))
+    return tuple(sorted(file.parent.name for file in BUILTIN.glob(f"*/{FILE_NAME}")))
 
 
 def installed() -> tuple[EntryPoint, ...]:
@@ -203,7 +202,7 @@ def _builtin(name: str, allowed_dirs: Iterable[Path]) -> Plugin:
             f"plugin 'neuraxis:{name}': no plugin of that name comes with the package."
             f"{hint} Those that do: {', '.join(names) or 'none'}"
         )
-    return _from_folder(_BUILTIN / name, allowed_dirs)
+    return _from_folder(BUILTIN / name, allowed_dirs)
 
 
 def _entry_point(

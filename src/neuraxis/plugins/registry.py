@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from inspect import iscoroutine, iscoroutinefunction
+from pathlib import Path as File
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -22,6 +23,8 @@ from neuraxis.schema.annotations import Annotations, marks_of, trusted_fields
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, PluginSpec
 
+BUILTIN = File(__file__).resolve().parent.parent / "builtin"
+"""Plugins that come with the package."""
 FILE_NAME = "config.yaml"
 """File name of a manifest in its folder."""
 
@@ -76,6 +79,11 @@ class Command:
     def marks(self) -> Annotations:
         """The marks of the parameters."""
         return marks_of(self.spec.parameters)
+
+    @cached_property
+    def is_builtin(self) -> bool:
+        """Whether it comes with the package: undo knows its changes."""
+        return File(self.plugin.source).is_relative_to(BUILTIN)
 
     @cached_property
     def vouched(self) -> tuple[Path, ...]:

@@ -31,7 +31,7 @@ from neuraxis.specs import Json
 
 _LOG = logging.getLogger("neuraxis.policy")
 BEFORE = "written before anything from outside was read"
-SAID = "the user's words"
+SAID = "your words"
 _INSIDE = "from an answer that holds nothing from outside"
 """Origins of values that have no label, in words for a person."""
 MOST_SHOWN = 200_000
@@ -61,7 +61,7 @@ async def ask_person(
         return later
     if gate.approve is None:
         return f"{asked.reason}; {call_errors.NOBODY}"
-    if gate.refusals.too_many:
+    if len(gate.refused) >= MOST_REFUSALS:
         return call_errors.said_no_often(MOST_REFUSALS, asked.reason)
     before = now()
     gate.emit(asked)
@@ -100,7 +100,7 @@ async def ask_person(
         await gate.settled()
     if allowed:
         return ""
-    gate.refusals.count += by == "user"
+    gate.refused.extend([asked.id] if by == "user" else [])
     return why + call_errors.no_from(by)
 
 
@@ -196,10 +196,8 @@ def code_of(arguments: Json, facts: Facts) -> dict[str, Json]:
 
 def is_allowed(step: Step, digest: str, decision: Decision, gate: Gate) -> bool:
     """Whether a person said yes beforehand, or to more than this call."""
-    approvals, offers = gate.approvals, set(decision.offers)
-    files = step.command.marks.changes_files
-    if call_errors.offer_command(step.tool, files=files) in offers:
-        offers.add(call_errors.offer_own_files(step.tool))
+    approvals = gate.approvals
+    offers = {*decision.offers, *map(call_errors.also_own, decision.offers)}
     return (
         approvals.always(step.tool)
         or approvals.always(step.call.target)

@@ -28,10 +28,17 @@ from neuraxis.policy.decision import Decision, Facts, Refused
 from neuraxis.policy.gate import Gate, digests_of, evaluate_policy
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
-from neuraxis.policy.provenance.labels import Label, Origin, Traced, is_outside
+from neuraxis.policy.provenance.labels import (
+    Label,
+    Origin,
+    Traced,
+    describe,
+    is_outside,
+)
 from neuraxis.policy.provenance.trace import kept_content, references, repeats
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values
+from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.specs import Json
 
 
@@ -149,7 +156,10 @@ async def ask_about_files(
     `lost`: the lines that files would lose.
     """
     files: Json = {done: [*paths] for done, paths in held.items()}
-    reason = call_errors.held_back(held)
+    store = gate.files.store if gate.files is not None else VersionStore()
+    whose = call_errors.not_ours(store.knows_earlier)
+    reason = call_errors.held_back(held, describe(gate.origins.read), whose)
+    reason += f"; {call_errors.can_be_undone(durable=store.is_durable)}"
     is_own = bool(held.get("changed") or held.get("deleted"))
     decision = Decision(verdict="ask", reason=reason, own_files=is_own)
     asked = question_of(step, files, decision, Facts())
@@ -160,6 +170,7 @@ async def ask_about_files(
     call = {**shown_call(step, step.arguments), "files": files}
     if lost:
         call["lost"] = list(lost)
-    asked = replace(asked, call=call, origins={})
+    summary = call_errors.summary(step.tool, step.arguments, reason)
+    asked = replace(asked, call=call, origins={}, summary=summary)
     async with gate.approvals.one_by_one:
         return await ask_person(asked, lambda: asked.digest, gate)

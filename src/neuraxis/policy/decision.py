@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from neuraxis.messages import CallError
 from neuraxis.policy.provenance.labels import Traced
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.sandbox.files.history import FileHistory
+from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.schema.annotations import NO_MARKS, Annotations
 from neuraxis.specs import Json
 
@@ -57,6 +57,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     """What is known of the workspace's files; None: no file is protected."""
     may_tell: bool = False
     """Whether something private may have a part in it, however it came there."""
+    own: Sequence[tuple[str, Use, str]] = ()
+    """Files of the user's that it would change: how, and why that needs a yes."""
     replaces: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Files of the user's that the call would change, with their digests."""
     reads: Mapping[str, Json] = field(default_factory=dict[str, Json])

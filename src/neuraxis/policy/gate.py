@@ -14,18 +14,20 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
-from neuraxis.call_errors import asks_path, offer_own_files
+from neuraxis.call_errors import can_be_undone
 from neuraxis.events import ApprovalAsked, Event
 from neuraxis.planning.plan import Step
-from neuraxis.policy.approvals import MOST_REFUSALS, Approvals
+from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.later import Later
 from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves, named_files
 from neuraxis.policy.rules import Policy
+from neuraxis.policy.three_rules import offers_of
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory, Use
+from neuraxis.schema.annotations import CHANGES, Annotations
 from neuraxis.specs import Json
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
@@ -34,17 +36,6 @@ Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
 
 class NobodyToAsk(Exception):
     """What `approve` raises where nobody can be asked; says why."""
-
-
-class Refusals(Struct, kw_only=True):
-    """How often a person said no in one run."""
-
-    count: int = 0
-
-    @property
-    def too_many(self) -> bool:
-        """Whether nobody is asked any more in this run."""
-        return self.count >= MOST_REFUSALS
 
 
 class Gate(Struct, frozen=True, kw_only=True):
@@ -60,7 +51,8 @@ class Gate(Struct, frozen=True, kw_only=True):
     """None: nobody can be asked."""
     origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
-    refusals: Refusals = field(default_factory=Refusals)
+    refused: list[str] = field(default_factory=list[str])
+    """The ids of questions that a person said no to in this run."""
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
@@ -86,50 +78,54 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         workspace=gate.workspace,
         files=gate.files,
         may_tell=origins.may_tell(step.call.id),
+        own=[*_own_files(arguments, marks, gate)],
     )
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     if decision.verdict != "deny" and not decision.frees_files:
-        decision, facts = _with_files(step, arguments, decision, facts)
+        decision = _with_files(step, arguments, decision, facts)
+        risky = [path for path, _, why in facts.own if why]
+        facts = replace(facts, replaces=digests_of(risky, gate.files))
     if decision.verdict == "ask":
         named = named_files(arguments, marks, "read")
         facts = replace(facts, reads=digests_of(named, gate.files))
     return decision, facts
 
 
-def _with_files(
-    step: Step, arguments: Json, decision: Decision, facts: Facts
-) -> tuple[Decision, Facts]:
-    """Ask about the user's files that would be lost, too."""
-    files, risks = facts.files, list(_at_risk(arguments, facts))
-    if files is None or not risks:
-        return decision, facts
-    paths, use, reason = [path for path, _, _ in risks], *risks[0][1:]
-    facts = replace(facts, replaces=digests_of(paths, files))
-    offers = (offer_own_files(step.tool),)
-    way_out = files.way_out(paths[0], use, step.tool)
-    if decision.verdict == "ask":
-        if decision.reason != asks_path(paths[0]):  # that says the same
-            reason = f"{reason}; {decision.reason}"
-        offers = offers if decision.offers else ()  # a rule of the user's has none
-        way_out = decision.way_out
-    asked = Decision(
-        verdict="ask", reason=reason, way_out=way_out, offers=offers, own_files=True
-    )
-    return asked, facts
-
-
-def _at_risk(arguments: Json, facts: Facts) -> Iterator[tuple[str, Use, str]]:
-    """Yield the user's files that would be lost: path, use and why."""
-    files, marks = facts.files, facts.marks
-    if files is None or not marks.files:
+def _own_files(
+    arguments: Json, marks: Annotations, gate: Gate
+) -> Iterator[tuple[str, Use, str]]:
+    """Yield the user's files that a call would change, as in `Facts.own`."""
+    files = gate.files
+    if files is None or not marks.changes_files:
         return
     for place, path in leaves(arguments):
         use = marks.file_use(place)
-        if use not in ("write", "change", "remove") or not isinstance(path, str):
-            continue
-        use = "move" if use == "remove" and marks.moves else use
-        if reason := files.risk(path, use, facts.origins.own_words):
-            yield path, use, reason
+        if use in CHANGES and isinstance(path, str) and files.is_users(path):
+            use = "move" if use == "remove" and marks.moves else use
+            yield path, use, files.risk(path, use, gate.origins.own_words)
+
+
+def _with_files(
+    step: Step, arguments: Json, decision: Decision, facts: Facts
+) -> Decision:
+    """Ask about the user's files that would be lost, too."""
+    files, target, offers = facts.files, step.tool, decision.offers
+    risky = [one for one in facts.own if one[2]]
+    if files is None or not (risky or (facts.own and decision.verdict == "ask")):
+        return decision
+    whys, way_out = [decision.reason] if decision.reason else [], decision.way_out
+    if risky:
+        path, use, why = risky[0]
+        whys.insert(0, why)
+        way_out = way_out or files.way_out(path, use, target)
+        if offers or decision.verdict == "allow":  # a rule of the user's has none
+            offers = offers_of(target, arguments, facts)
+    if step.command.is_builtin:
+        whys.insert(1, can_be_undone(durable=files.store.is_durable))
+    reason = "; ".join(whys)
+    return Decision(
+        verdict="ask", reason=reason, way_out=way_out, offers=offers, own_files=True
+    )
 
 
 def digests_of(paths: Iterable[str], files: FileHistory | None) -> dict[str, Json]:

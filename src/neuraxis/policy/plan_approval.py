@@ -48,7 +48,9 @@ async def ask_together(step: Step, gate: Gate) -> None:
     if len(calls) < SEVERAL:
         return
     reason = f"{len(calls)} calls of this plan need approval"
-    asked = plan_question(step.call.id, calls, f"{reason}: {calls[0].reason}", reason)
+    asked = plan_question(
+        step.call.id, calls, f"{reason}; the first: {calls[0].summary}", reason
+    )
     no = await ask_person(asked, lambda: _digest_of(due()), gate)
     gate.approvals.answer_plan(asked.digest, calls, no)
 

@@ -34,7 +34,7 @@ from neuraxis.policy.provenance.words import is_own, leaves, named_files, place_
 from neuraxis.sandbox.files import operations
 from neuraxis.sandbox.files.naming import is_named
 from neuraxis.sandbox.files.paths import normal
-from neuraxis.schema.annotations import ANY, covers, is_covered
+from neuraxis.schema.annotations import ANY, CHANGES, covers, is_covered
 from neuraxis.specs import CommandSpec, Json
 
 
@@ -147,16 +147,11 @@ def _out(
 ) -> Decision:
     hosts = {host_of(value) for _, value in sent}  # a yes for a host is one for all
     host = hosts.pop() if len(hosts) == 1 else ""
-    host = host if "." in host else ""
-    offers = (call_errors.offer_host(host),) if host else ()
-    traced = [
-        describe_traced(item)
-        for item in facts.traced
-        if item.path == path and item.how in ("reference", "text")
-    ]
-    told = describe(label), private_in(label)
-    reason = call_errors.asks_out(path, *told, host, "".join(traced[:1]))
-    return _asks(target, facts, reason, call_errors.out_way_out(target), offers)
+    some = (call_errors.offer_host(host),) if "." in host else ()
+    path = path or facts.marks.sends_out[0]  # of a loop, whose list is no argument
+    reason = call_errors.asks_out(path, describe(label), private_in(label))
+    offers, way_out = (*some, _every(target, facts)), call_errors.out_way_out(target)
+    return _asks(target, facts, reason, way_out, offers)
 
 
 def host_of(value: Json, *, port: bool = True) -> str:
@@ -201,7 +196,7 @@ def deeds(
         if _is_unsaid(spec, item, facts):
             reason = call_errors.asks_guarded(item.path, describe_traced(item))
             if marks.file_use(item.path) and item.how == "literal":
-                reason = _asks_path(str(item.value), item.path, facts)
+                reason = _asks_deed(arguments, facts, item)
             if item.how == "loop":
                 reason = call_errors.asks_repeated(describe(item.label))
             decision = _deed(target, arguments, facts, reason)
@@ -220,20 +215,24 @@ def deeds(
         return None
     if mild and not (effects.destructive or scripts):
         return None
-    given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
-    is_said = bool(given) and all(_is_said(one, facts) for one in given.values())
-    written, words = named_files(arguments, marks, "write", "change"), origins.own_words
+    return _deed(target, arguments, facts, _asks_deed(arguments, facts))
+
+
+def _asks_deed(arguments: Json, facts: Facts, item: Traced | None = None) -> str:
+    """Why a deed is asked about; `item`: an unnamed path."""
+    marks, words = facts.marks, facts.origins.own_words
+    written = named_files(arguments, marks, "write", "change")
     code = [path for path in written if not is_document(path, words)]
-    reason = call_errors.asks_deed(describe(origins.read), code, is_said=is_said)
-    return _deed(target, arguments, facts, reason)
-
-
-def _asks_path(name: str, path: Path, facts: Facts) -> str:
-    """Why a path is asked about; a new one is called so."""
+    name = "" if item is None else str(item.value)
+    if (
+        item is None or code or any(name == path for path, _, why in facts.own if why)
+    ):  # to name it would not be enough
+        return call_errors.asks_deed(describe(facts.origins.read), code)
     # what lies outside of the workspace is nothing to tell the model of
     is_new = is_plain(name) and operations.look(facts.workspace, name) is None
-    use = facts.marks.file_use(path) if is_new else None
-    return call_errors.asks_path(name, use or "")
+    use = str(marks.file_use(item.path))
+    use = "move" if use == "remove" and marks.moves else use
+    return call_errors.asks_path(name, use, is_new=is_new)
 
 
 def _is_unsaid(spec: CommandSpec, item: Traced, facts: Facts) -> bool:
@@ -264,24 +263,35 @@ def _is_chosen(script: str, facts: Facts) -> bool:
 
 
 def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
-    marks, files = facts.marks, facts.marks.changes_files
-    uses = {use for _, use in marks.files}
-    who = [v for path, v in leaves(arguments) if is_covered(marks.trusted_only, path)]
-    offers: list[str] = []
-    if who and "run" not in uses:
-        offers.append(call_errors.offer_values(target, who, files=files))
-    way_out = call_errors.deed_way_out(target, uses)
+    way_out = call_errors.deed_way_out(target, {use for _, use in facts.marks.files})
+    offers = offers_of(target, arguments, facts)
     return _asks(target, facts, reason, way_out, offers)
 
 
+def offers_of(target: str, arguments: Json, facts: Facts) -> tuple[str, ...]:
+    """Offer the calls with these recipients and files, then every call."""
+    marks, every = facts.marks, _every(target, facts)
+    given = [
+        value
+        for path, value in leaves(arguments)
+        if is_covered(marks.trusted_only, path) or marks.file_use(path) in CHANGES
+    ]
+    if not given or any(use == "run" for _, use in marks.files):
+        return (every,)
+    return _every(target, facts, given), every
+
+
+def _every(target: str, facts: Facts, given: Sequence[Json] = ()) -> str:
+    own = bool(facts.own) if facts.marks.changes_files else None
+    return call_errors.offer_calls(target, given, own=own)
+
+
 def _asks(
-    target: str, facts: Facts, reason: str, way_out: str, offers: Sequence[str]
+    target: str, facts: Facts, reason: str, way_out: str, offers: tuple[str, ...]
 ) -> Decision:
-    """Ask; the last offer is for every call of the command."""
-    every = call_errors.offer_command(target, files=facts.marks.changes_files)
     return Decision(
         verdict="ask",
         reason=reason,
         way_out=way_out if facts.origins.request else call_errors.yes_way_out(target),
-        offers=(*offers, every),
+        offers=offers,
     )

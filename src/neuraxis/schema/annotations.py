@@ -21,6 +21,10 @@ FileUse = Literal["read", "write", "change", "remove", "run", "folder"]
 """`write`: replaced as a whole; `change`: a part; `remove`: moved or deleted;
 `folder`: made."""
 FILE_USES: tuple[FileUse, ...] = get_args(FileUse)
+CHANGES: tuple[Literal["write", "change", "remove"], ...] = (
+    *("write", "change", "remove"),
+)
+"""The uses after which a file that was there is another, or gone."""
 
 FLAGS: Mapping[str, str] = {
     "trusted_only": "x-trusted-only",
@@ -77,7 +81,7 @@ class Annotations(Struct, frozen=True, kw_only=True):
     @property
     def changes_files(self) -> bool:
         """Whether the command writes, changes or removes files that it is named."""
-        return any(use in ("write", "change", "remove") for _, use in self.files)
+        return any(use in CHANGES for _, use in self.files)
 
     def file_use(self, path: Path) -> FileUse | None:
         """Return how the command uses the file named at this path."""

@@ -98,15 +98,15 @@ def private_in(label: Label) -> str:
 
 
 def _named(origins: Iterable[Origin]) -> str:
-    named = list(
-        dict.fromkeys("the user's files" if o in FILES else o.source for o in origins)
-    )
+    named = list(dict.fromkeys(o.source for o in origins))
     more = len(named) - 3
     return ", ".join(named[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def describe_traced(item: Traced) -> str:
     """Where one value came from, in words."""
+    if item.how == "file" and item.label == FILES:
+        return "a file that Neuraxis did not write"
     return f"{_HOW[item.how]} {describe(item.label)}"
 
 

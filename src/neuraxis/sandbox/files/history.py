@@ -88,6 +88,12 @@ class FileHistory:
         written = self._known().get(path)
         return bool(written) and self._digest_of(path) == written
 
+    def is_users(self, path: str) -> bool:
+        """Whether a file is there that is not the runtime's own."""
+        path = self._inside(operations.spelled(path))
+        found = operations.look(self.workspace, path)
+        return found is not None and not self._is_all_own(path, found.st_mode)
+
     def risk(self, path: str, use: Use, words: Sequence[str] = ()) -> str:
         """Why this needs an approval, in words; empty: it needs none.
 
@@ -97,8 +103,7 @@ class FileHistory:
             words: the user's, of this request.
         """
         path = self._inside(operations.spelled(path))
-        found = operations.look(self.workspace, path)
-        if found is None or self._is_all_own(path, found.st_mode):
+        if not self.is_users(path):
             return ""
         if use == "change" and (
             is_named(path, words, without_folder=True)

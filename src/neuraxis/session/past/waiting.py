@@ -336,7 +336,7 @@ def answer(
         )
     call = cast("dict[str, Json]", asked.call)
     target = f"{call['plugin']}.{call['command']}"
-    wide = call_errors.offer_own_files(target)
+    wide = call_errors.offer_calls(target, own=True)
     answered = ApprovalAnswered(
         id=question,
         allowed=allowed,
