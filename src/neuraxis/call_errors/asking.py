@@ -226,11 +226,11 @@ def held_back(files: Mapping[str, Sequence[str]], label: str, whose: str) -> str
     """Why a person is asked about what a script did to files.
 
     Args:
-        files: those that it changed, deleted or made.
+        files: those that it changed, moved, deleted or made.
         label: what the model read before it ran, in words.
         whose: who did not write them, if nothing was read.
     """
-    does = {"changed": "change", "deleted": "delete", "made": "make"}
+    does = {"changed": "change", "moved": "move", "deleted": "delete", "made": "make"}
     told = " and ".join(
         f"{does[done]} {listed([quote(path) for path in paths])}"
         for done, paths in files.items()

@@ -160,7 +160,7 @@ async def ask_about_files(
     whose = call_errors.not_ours(store.knows_earlier)
     reason = call_errors.held_back(held, describe(gate.origins.read), whose)
     reason += f"; {call_errors.can_be_undone(durable=store.is_durable)}"
-    is_own = bool(held.get("changed") or held.get("deleted"))
+    is_own = not held.keys() <= {"made"}
     decision = Decision(verdict="ask", reason=reason, own_files=is_own)
     asked = question_of(step, files, decision, Facts())
     if is_allowed(step, asked.digest, decision, gate):

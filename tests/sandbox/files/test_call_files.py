@@ -7,10 +7,12 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
 from msgspec import Struct
 
 from neuraxis.sandbox.files.call_files import CallFiles
 from neuraxis.sandbox.files.history import FileHistory
+from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import VersionStore
 
 
@@ -44,6 +46,8 @@ def _world(tmp_path: Path, no: str = "") -> _World:
     return _World(way=way, folder=folder, asked=asked, warned=warned)
 
 
+MINE = hashlib.sha256(b"a").hexdigest()
+"""Of what stands in the user's file `a`."""
 NEW = hashlib.sha256(b"new").hexdigest()
 D_IS_A_FILE = [("d", NEW), ("d/x", ""), ("d/y", "")]
 A_IS_A_FOLDER = [("a", ""), ("a/n", NEW)]
@@ -94,6 +98,34 @@ def test_a_folder_with_a_file_of_somebody_else_stays_whole(tmp_path: Path) -> No
     assert world.way.bring_back([*D_IS_A_FILE, ("n", NEW)], world.folder) == {"n"}
     assert not world.asked
     assert '"d": the folder there holds "d/theirs"' in world.warned[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "asked"),
+    [
+        ([("a", ""), ("b", MINE)], {"moved": ["a"]}),
+        ([("a", NEW), ("b", MINE)], {"changed": ["a"]}),
+    ],
+)
+def test_what_a_script_moves_stays_the_users(
+    changed: list[tuple[str, str]], asked: dict[str, list[str]], tmp_path: Path
+) -> None:
+    """The yes was for the new name, not for writing over the only copy."""
+    world = _world(tmp_path)
+    shutil.copy(world.folder / "a", world.folder / "b.part")
+    assert world.way.bring_back(changed, world.folder) == {"a", "b"}
+    (world.folder / "b.part").rename(world.folder / "b")
+    assert world.asked == [asked]
+    with pytest.raises(FileRefused, match="which Neuraxis did not write"):
+        world.way.delete("b")
+
+
+def test_after_a_no_a_copy_of_a_script_is_the_runtimes(tmp_path: Path) -> None:
+    """The user's file is where it was."""
+    world = _world(tmp_path, no="the user said no")
+    assert world.way.bring_back([("a", ""), ("b", MINE)], world.folder) == {"b"}
+    shutil.copy(world.folder / "a", world.folder / "b")
+    world.way.delete("b")
 
 
 def test_names_that_cannot_be_journaled_stay(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     ask: Callable[[Mapping[str, Sequence[str]], Sequence[str]], str] = (
         lambda held, lost: call_errors.NOBODY
     )
-    """Asks a person about files that a script `changed`, `deleted` or `made`, with the
-    lines that they lose; returns why not, or nothing for a yes."""
+    """Asks a person about files that a script `changed`, `moved`, `deleted` or `made`,
+    with the lines that they lose; returns why not, or nothing for a yes."""
     words: Sequence[str] = ()
     """The user's, of this request: what they name may be changed in part."""
     free: bool = False
@@ -155,20 +155,29 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         changed = sorted(
             self._with_room(changed, not_kept), key=lambda one: one[1] != ""
         )
-        asked = self._asked(changed)
+        history = self.history
+        theirs = {
+            path: operations.digest_of(history.workspace, path)
+            for path, _ in changed
+            if not history.is_own(path)
+        }
+        asked = self._asked(changed, theirs)
         held = {
             done: [path for path, what in asked.items() if what == done]
             for done in dict.fromkeys(asked.values())
         }
         no = "" if not asked or self.free else self.ask(held, self._lost(held, copy))
+        if no:
+            changed = [one for one in changed if one[0] not in asked]
+        # what a script moves stays whose it was
+        moved = {theirs[path] for path, _ in changed if path in theirs}
         back: set[str] = set()
         for path, digest in changed:
-            if no and path in asked:
-                continue
             try:
                 self._check_room(path, back)
-                stored = self.history.change(
-                    self.call_id, path, "script", digest, whole=True, gone=back
+                whole = digest not in moved
+                stored = history.change(
+                    self.call_id, path, "script", digest, whole=whole, gone=back
                 )
             except FileRefused as error:
                 not_kept.append(str(error).rstrip("."))
@@ -182,9 +191,14 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             self.warn(call_errors.script_changes_not_kept(not_kept))
         return frozenset(back)
 
-    def _asked(self, changed: Sequence[tuple[str, str]]) -> dict[str, str]:
-        """Return the changes that a person is asked about."""
-        asked: dict[str, str] = {}
+    def _asked(
+        self, changed: Sequence[tuple[str, str]], theirs: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return the changes that a person is asked about.
+
+        `theirs`: what stands in those of the files that the runtime did not write.
+        """
+        asked, came = dict[str, str](), {digest for _, digest in changed}
         for path, digest in changed:
             found = operations.look(self.history.workspace, path)
             if found is not None and stat.S_ISDIR(found.st_mode):
@@ -195,7 +209,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             if (found is not None and self.history.risk(path, use)) or (
                 self.holds and (found is not None or self.holds(path))
             ):
-                done = "made" if found is None else "changed" if digest else "deleted"
+                gone = "moved" if theirs.get(path) in came else "deleted"
+                done = "made" if found is None else "changed" if digest else gone
                 asked[path] = done
         return asked
 
