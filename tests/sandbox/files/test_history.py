@@ -118,6 +118,16 @@ def test_N1_a_changed_passage_does_not_make_the_file_the_runtimes(
         way.write("n.txt", b"x", Q)
 
 
+def test_N1_a_file_that_an_append_makes_is_the_runtimes(tmp_path: Path) -> None:
+    """Nothing of it is the user's until they change it."""
+    way, folder, _, _ = _way(tmp_path)
+    way.write("log.md", b"x", Q, use="change", kind="append")
+    way.write("log.md", b"y", Q)
+    (folder / "log.md").write_bytes(b"mine")
+    with pytest.raises(FileRefused, match="changed since Neuraxis wrote it"):
+        way.delete("log.md")
+
+
 def test_N1_the_old_version_is_told_and_stored_for_its_owner_only(
     tmp_path: Path,
 ) -> None:

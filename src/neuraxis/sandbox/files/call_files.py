@@ -67,7 +67,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         def begin(shown: str) -> None:
             self.permit(shown, use)
             after = hashlib.sha256(data).hexdigest()
-            own, part = history.is_own(shown), use == "change"
+            is_new = operations.look(history.workspace, shown) is None
+            own, part = is_new or history.is_own(shown), use == "change"
             whole = own or not part
             kept = history.change(self.call_id, shown, kind, after, whole=whole)
             stored.append(kept and not (own and part))
