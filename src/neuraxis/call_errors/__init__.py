@@ -92,6 +92,7 @@ from neuraxis.call_errors.running import no_thread_free as no_thread_free
 from neuraxis.call_errors.running import not_begun as not_begun
 from neuraxis.call_errors.running import one_at_a_time as one_at_a_time
 from neuraxis.call_errors.running import outcome_unknown as outcome_unknown
+from neuraxis.call_errors.running import plan_not_run as plan_not_run
 from neuraxis.call_errors.running import plugin_contract_error as plugin_contract_error
 from neuraxis.call_errors.running import repeated_call as repeated_call
 from neuraxis.call_errors.running import run_too_long as run_too_long

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from neuraxis.call_errors.checking import problem_text
-from neuraxis.formatting import counted, in_seconds, listed
+from neuraxis.formatting import counted, in_seconds, listed, preview
 from neuraxis.messages import CallError, Problem
+from neuraxis.specs import Json
 
 _SPANS = 10
 """Maximum ranges of items that one message names."""
@@ -21,6 +22,12 @@ def denied(target: str, reason: str) -> CallError:
         fixable_by="user",
         message=f"{target} was not allowed to run: {reason}",
     )
+
+
+def plan_not_run(calls: Iterable[tuple[str, Json]], why: str) -> str:
+    """Tell a person of a plan that was not run."""
+    told = "; ".join(f"{target} {preview(arguments)}" for target, arguments in calls)
+    return f"this plan was not run: {told}. Reason: {why}"
 
 
 def budget_exhausted(what: str, limit: float) -> CallError:

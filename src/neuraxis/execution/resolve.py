@@ -16,7 +16,7 @@ from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Path
-from neuraxis.planning.plan import Step
+from neuraxis.planning.plan import Step, resolver
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.decision import Refused
 from neuraxis.references.asset_ref import AssetRef, format_url
@@ -45,12 +45,7 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
     target, schema = step.call.target, step.command.parameters
     assets = runtime.assets
     replaced: dict[Path, Any] = {}
-
-    def resolve(ref: AssetRef) -> Any:
-        if step.item is not None and ref.asset_id == ITEM:
-            return step.item.value
-        return assets.resolve(ref)
-
+    resolve = resolver(step, assets)
     try:
         for binding in step.bindings:
             path, template = binding.path, binding.template

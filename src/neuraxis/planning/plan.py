@@ -13,8 +13,10 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from neuraxis.assets.store import AssetStore
 from neuraxis.messages import Call, CallError, Path
 from neuraxis.planning.for_each import Item, Loop
+from neuraxis.planning.references import ITEM
 from neuraxis.plugins.registry import Command
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.template import Binding
@@ -109,3 +111,14 @@ def waits_for(
             waits[own] = step.depends | barrier | frozenset(since)
             barrier, since = frozenset((own,)), []
     return waits
+
+
+def resolver(step: Step, assets: AssetStore) -> Callable[[AssetRef], Any]:
+    """Return what looks up a reference of a step."""
+
+    def resolve(ref: AssetRef) -> Any:
+        if step.item is not None and ref.asset_id == ITEM:
+            return step.item.value
+        return assets.resolve(ref)
+
+    return resolve

@@ -48,11 +48,8 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     Raises:
         Refused: the policy or a person said no, or there is nobody to ask.
     """
-    origins, marks, effects = (
-        gate.origins,
-        step.command.marks,
-        step.command.spec.effects,
-    )
+    origins, marks = gate.origins, step.command.marks
+    effects = step.command.spec.effects
     if effects.kind == "once" and gate.unknown.all:
         await settle_earlier(step, arguments, gate)
     is_plain = gate.policy.is_plain and not effects.needs_approval
@@ -93,8 +90,8 @@ def _answers(
     step: Step, arguments: Json, traced: Sequence[Traced], gate: Gate
 ) -> Label:
     """Note what is sent; return the label: private, of inner hosts."""
-    origins, places = gate.origins, step.command.marks.sends_out
-    marks = step.command.marks
+    origins, marks = gate.origins, step.command.marks
+    places = marks.sends_out
     label = origins.answers(step, traced)
     if marks.files:
         kept = kept_content(origins, arguments, marks, gate.workspace)

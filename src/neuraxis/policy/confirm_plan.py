@@ -12,7 +12,6 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from neuraxis.events import ApprovalAsked
-from neuraxis.formatting import preview
 from neuraxis.planning.plan import Step
 from neuraxis.policy.ask import TooLong, ask_person, digest_of, question_of
 from neuraxis.policy.decision import NO_FACTS, Decision
@@ -61,12 +60,6 @@ async def _ask(steps: Sequence[Step], due: Sequence[Step], gate: Gate) -> str:
         return await ask_person(asked(), lambda: asked().digest, gate)
     except TooLong as error:
         return str(error)
-
-
-def describe(steps: Sequence[Step], why: str) -> str:
-    """Tell a person of a plan that was not run."""
-    calls = "; ".join(f"{step.call.target} {preview(step.arguments)}" for step in steps)
-    return f"this plan was not run: {calls}. Reason: {why}"
 
 
 def _is_due(step: Step, gate: Gate) -> bool:

@@ -16,8 +16,7 @@ from neuraxis.assets.store import ReferenceLost
 from neuraxis.events import ApprovalAsked
 from neuraxis.messages import Path
 from neuraxis.planning.for_each import wrong_items
-from neuraxis.planning.plan import Step, item_steps
-from neuraxis.planning.references import ITEM
+from neuraxis.planning.plan import Step, item_steps, resolver
 from neuraxis.policy.approvals import value_digest
 from neuraxis.policy.ask import (
     TooLong,
@@ -28,7 +27,6 @@ from neuraxis.policy.ask import (
     question_of,
 )
 from neuraxis.policy.gate import Gate, evaluate_policy
-from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.evaluate import evaluate, fill
 from neuraxis.references.render import ReferenceFailure
 from neuraxis.specs import Json
@@ -131,12 +129,7 @@ def _known_arguments(step: Step, gate: Gate) -> Json:
         ReferenceLost: one is not known yet.
         ReferenceFailure: one does not fit; the step will tell.
     """
-
-    def resolve(ref: AssetRef) -> Any:
-        if step.item is not None and ref.asset_id == ITEM:
-            return step.item.value
-        return gate.assets.resolve(ref)
-
+    resolve = resolver(step, gate.assets)
     found: dict[Path, Any] = {}
     schema = step.command.parameters
     for binding in step.bindings:

@@ -50,10 +50,9 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
     reason = call_errors.unknown_before(target, [call.id for call in open_calls])
     traced = trace(gate.origins, step, arguments, gate.workspace)
     facts = Facts(traced=traced, origins=gate.origins)
+    decision = Decision(verdict="ask", reason=reason)
     try:
-        asked = question_of(
-            step, arguments, Decision(verdict="ask", reason=reason), facts
-        )
+        asked = question_of(step, arguments, decision, facts)
     except TooLong as error:
         raise Refused(call_errors.denied(target, str(error))) from None
     async with gate.approvals.one_by_one:

@@ -15,11 +15,7 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
-from neuraxis.policy.documents import (
-    is_document,
-    is_free_file_use,
-    is_plain,
-)
+from neuraxis.policy.documents import is_document, is_free_file_use, is_plain
 from neuraxis.policy.provenance.labels import (
     OWN,
     Label,
@@ -194,11 +190,12 @@ def deeds(
         if item.how == "literal" and (free or marks.file_use(item.path) == "run"):
             continue  # what runs is decided below
         if _is_unsaid(spec, item, facts):
-            reason = call_errors.asks_guarded(item.path, describe_traced(item))
-            if marks.file_use(item.path) and item.how == "literal":
-                reason = _asks_deed(arguments, facts, item)
             if item.how == "loop":
                 reason = call_errors.asks_repeated(describe(item.label))
+            elif marks.file_use(item.path) and item.how == "literal":
+                reason = _asks_deed(arguments, facts, item)
+            else:
+                reason = call_errors.asks_guarded(item.path, describe_traced(item))
             decision = _deed(target, arguments, facts, reason)
             if marks.trusted_only or (origins.read and not free):
                 return decision  # a declaration alone would not help
@@ -264,8 +261,7 @@ def _is_chosen(script: str, facts: Facts) -> bool:
 
 def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
     way_out = call_errors.deed_way_out(target, {use for _, use in facts.marks.files})
-    offers = offers_of(target, arguments, facts)
-    return _asks(target, facts, reason, way_out, offers)
+    return _asks(target, facts, reason, way_out, offers_of(target, arguments, facts))
 
 
 def offers_of(target: str, arguments: Json, facts: Facts) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ from neuraxis.messages import (
 from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.policy.confirm_plan import confirm, describe
+from neuraxis.policy.confirm_plan import confirm
 from neuraxis.policy.later import Waits
 from neuraxis.session.answer import Answer, Outcome, answer_of, took_too_long
 from neuraxis.session.ask_model import Stop, ask_model
@@ -345,7 +345,8 @@ async def _run_plan(
     """Run a plan; ask first about a guessed one."""
     state.plans.append(plan)
     if guesses(parts.model) and (no := await confirm(plan.steps, runtime.gate)):
-        state.declined = describe(plan.steps, no)
+        calls = ((step.call.target, step.arguments) for step in plan.steps)
+        state.declined = call_errors.plan_not_run(calls, no)
         return [denied_result(step, no, runtime) for step in plan.steps]
     ended = runtime.usage.ended
     ended.clear()

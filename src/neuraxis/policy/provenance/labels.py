@@ -115,6 +115,5 @@ _HOW = {
     "reference": "from",
     "text": "made of",
     "file": "the content of this file is from",
-    "loop": "how often it happens is decided by",
     "near": "there is no such file, but one of nearly that name among",
 }
