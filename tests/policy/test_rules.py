@@ -291,3 +291,18 @@ def test_an_open_command_takes_any_argument() -> None:
 
     rule = Rule(verdict="deny", target="send.*", arguments={"to": "x"})
     Session(ScriptedModel([]), plugins=[send], policy=Policy(rules=[rule]))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"),
+    [("1000.0", 1000), ("1e3", 1000), ("5.50", 5.5), ("0.0", 0), ("0.0", -0.0)],
+)
+def test_a_rule_that_denies_a_number_knows_it_in_any_spelling(
+    pattern: str, value: float
+) -> None:
+    """It would fail open, and nobody would notice."""
+    rule = Rule(verdict="deny", arguments={"amount": pattern})
+    policy = Policy(default="allow", rules=[rule])
+    spec = CommandSpec(name="pay", description="Pays.")
+    assert policy.decide("pay", spec, {"amount": value}).verdict == "deny"
+    assert policy.decide("pay", spec, {"amount": value + 1}).verdict == "allow"

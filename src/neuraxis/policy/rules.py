@@ -10,6 +10,7 @@ import logging
 import os
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -108,21 +109,20 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
         reason = f"the policy's default is {self.default}"
         found = found or [Rule(verdict=cast("Verdict", self.default), reason=reason)]
         rule = max(found, key=lambda rule: _STRICTNESS.index(rule.verdict))
-        verdict = rule.verdict
         reason = rule.reason or f"a rule for {rule.target} says so"
         return Decision(
-            verdict=verdict,
+            verdict=rule.verdict,
             reason=reason,
             way_out=yes_way_out(target),
-            frees_files=verdict == "allow",
+            frees_files=rule.verdict == "allow",
         )
 
     def may_ask(self, plugin: str, spec: CommandSpec) -> bool:
         """Whether a rule may ask for approval of this command's calls."""
         if self.default == "ask" or spec.effects.needs_approval:
             return True
-        asking = (rule for rule in self.rules if rule.verdict == "ask")
-        return any(is_for(rule, f"{plugin}.{spec.name}", spec) for rule in asking)
+        at = f"{plugin}.{spec.name}", spec
+        return any(rule.verdict == "ask" and is_for(rule, *at) for rule in self.rules)
 
 
 def is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
@@ -162,8 +162,11 @@ def _fits(pattern: str, value: Json, verdict: Verdict) -> bool:
         return bool(texts) and all(
             text.isprintable() and fnmatchcase(text, pattern) for text in texts
         )
-    whole = (leaf for leaf in found if isinstance(leaf, float) and leaf.is_integer())
-    texts += [str(int(leaf)) for leaf in whole]
+    numbers = [leaf for leaf in found if isinstance(leaf, int | float)]
+    texts += [str(int(leaf)) for leaf in numbers if leaf == leaf // 1]
+    with suppress(ValueError):
+        if float(pattern) in numbers:
+            return True
     plain = [_plain(text) for text in texts]
     plain += [os.path.normpath(text) for text in plain if "/" in text]
     return any(fnmatchcase(text, _plain(pattern)) for text in plain)
@@ -172,8 +175,9 @@ def _fits(pattern: str, value: Json, verdict: Verdict) -> bool:
 def _plain(text: str) -> str:
     """Return a text as a lenient program may read it."""
     form = unicodedata.normalize("NFKC", text).casefold().replace("。", ".")
-    shown = (char for char in form if unicodedata.category(char) not in ("Cc", "Cf"))
-    return "".join(shown).strip()
+    return "".join(
+        c for c in form if unicodedata.category(c) not in ("Cc", "Cf")
+    ).strip()
 
 
 # --- for which commands -------------------------------------------------------
