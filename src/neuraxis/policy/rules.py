@@ -159,9 +159,8 @@ def _fits(pattern: str, value: Json, verdict: Verdict) -> bool:
     found = [leaf for _, leaf in leaves(value, ("",))]
     texts = [str(leaf) for leaf in found]
     if verdict == "allow":
-        return bool(texts) and all(
-            text.isprintable() and fnmatchcase(text, pattern) for text in texts
-        )
+        fits = [text.isprintable() and fnmatchcase(text, pattern) for text in texts]
+        return bool(fits) and all(fits)
     numbers = [leaf for leaf in found if isinstance(leaf, int | float)]
     texts += [str(int(leaf)) for leaf in numbers if leaf == leaf // 1]
     with suppress(ValueError):
@@ -175,9 +174,8 @@ def _fits(pattern: str, value: Json, verdict: Verdict) -> bool:
 def _plain(text: str) -> str:
     """Return a text as a lenient program may read it."""
     form = unicodedata.normalize("NFKC", text).casefold().replace("。", ".")
-    return "".join(
-        c for c in form if unicodedata.category(c) not in ("Cc", "Cf")
-    ).strip()
+    kept = [char for char in form if unicodedata.category(char) not in ("Cc", "Cf")]
+    return "".join(kept).strip()
 
 
 # --- for which commands -------------------------------------------------------
