@@ -146,11 +146,16 @@ async def test_server_everything_over_http(tmp_path):
 
 @npm
 async def test_server_filesystem(tmp_path):
-    """Files of the folder that it was given, and no others."""
-    (tmp_path / "a.txt").write_text("words")
-    source = mcp([peer("mcp-server-filesystem"), str(tmp_path)], name="fs")
+    """Files of the folder that it was given, and no others.
+
+    It is the workspace, which the server asks for and then takes instead.
+    """
+    folder = tmp_path / "w"
+    folder.mkdir()
+    (folder / "a.txt").write_text("words")
+    source = mcp([peer("mcp-server-filesystem"), str(folder)], name="fs")
     with opened(tmp_path, source) as session:
-        done = await call(session, "fs", "read_text_file", path=str(tmp_path / "a.txt"))
+        done = await call(session, "fs", "read_text_file", path=str(folder / "a.txt"))
         assert done.value == {"content": "words"}
         refused = await call(session, "fs", "read_text_file", path="/etc/passwd")
         assert "Access denied" in refused.error.message
