@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.specs import Json
 
@@ -215,7 +215,7 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     reason: str
     digest: str = ""
     """Digest of the exact call; the approval covers no other."""
-    origins: Mapping[str, str] = field(default_factory=dict[str, str])
+    origins: Mapping[str, str] = {}
     """Origin of each argument, in words."""
     plan: tuple[Json, ...] = ()
     """Calls of a plan in order, where one approval is for each of them.
@@ -365,7 +365,7 @@ class Unknown(Struct, frozen=True, kw_only=True):
     """Event of a later version, stored unchanged."""
 
     type: str
-    data: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    data: Mapping[str, Json] = {}
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=str)

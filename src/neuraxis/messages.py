@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.specs import Json, PluginSpec
 
@@ -87,7 +87,7 @@ class Call(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     plugin: str | None
     command: str
     """The command's name, or a tool name."""
-    arguments: Json = field(default_factory=dict[str, Json])
+    arguments: Json = {}
     """The arguments as the model wrote them, with unresolved references."""
     name: str | None = None
     """The step's name, from the optional key `"as"`."""
@@ -302,7 +302,7 @@ class CallForm(Struct, frozen=True, kw_only=True):
     end: str
     calls: Mapping[str, Mapping[str, Json]]
     """The schema of one call, by the tool's name."""
-    definitions: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    definitions: Mapping[str, Json] = {}
     """The `$defs` of these schemas."""
     single: bool = False
     """Whether a reply holds one call, which has no other step to refer to."""
@@ -322,9 +322,7 @@ class Prompt(Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     """Texts at which the reply may end."""
     plugins: tuple[PluginSpec, ...] = ()
-    tool_names: Mapping[str, tuple[str, str]] = field(
-        default_factory=dict[str, tuple[str, str]]
-    )
+    tool_names: Mapping[str, tuple[str, str]] = {}
     """Tool name of the intent dialect -> (plugin, command)."""
     write: Callable[[Sequence[Call]], str] | None = None
     form: Callable[[bool], CallForm] | None = None

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import describe_given, did_you_mean, nearest
@@ -59,7 +59,7 @@ class Setting(Struct, frozen=True, kw_only=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """All settings; a key that was never set is absent."""
 
-    values: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
+    values: Mapping[str, Setting] = {}
 
     def get(self, key: str, default: Json = None) -> Json:
         """Return the value of a dotted key, or `default`."""

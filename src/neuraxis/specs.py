@@ -125,7 +125,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     """Maximum concurrent calls; None: as many as the plan allows."""
     failure_field: str | None = None
     """Boolean response field whose False marks a failed step (rule C12)."""
-    raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    raw: Mapping[str, Json] = {}
     """The command as written in the manifest, for rendering (rules A2, B2)."""
 
     @property
@@ -177,11 +177,11 @@ class PluginSpec(Struct, frozen=True, kw_only=True):
     """Whether it is offered; False: the manifest says `as_plugin: false` (B14)."""
     examples: tuple[Example, ...] = ()
     """Examples that span several commands (chains)."""
-    config: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    config: Mapping[str, Json] = {}
     """The plugin's own section of the configuration."""
     source: str = ""
     """The source that messages name: a file path or `module:function`."""
-    raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    raw: Mapping[str, Json] = {}
     """The manifest as written (names as resolved strings), for rendering."""
 
     @property

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.errors import StorageError
 from neuraxis.formatting import class_name, with_article
@@ -67,8 +67,8 @@ class CannotBeSaved(Exception):
 
 
 class _Writer(Struct):
-    parts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    data: list[Any] = field(default_factory=list[Any])
+    parts: list[dict[str, Any]] = []
+    data: list[Any] = []
     offset: int = 0
 
     def add(self, kind: str, data: Any, **meta: Any) -> list[Any]:

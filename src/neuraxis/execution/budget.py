@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.formatting import Named
 from neuraxis.messages import NOTHING_USED, Result
@@ -42,19 +42,19 @@ class Usage(Struct, kw_only=True):
     model_calls: int = 0
     """Replies, with those of sessions inside commands."""
     steps: int = 0
-    by_tool: dict[str, int] = field(default_factory=dict[str, int])
-    seen: dict[str, list[Result]] = field(default_factory=dict[str, list[Result]])
+    by_tool: dict[str, int] = {}
+    seen: dict[str, list[Result]] = {}
     """Results by call, in completion order, since the last effect."""
-    counted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    counted: list[tuple[str, str]] = []
     """Counted steps: call id and tool of each."""
     tokens: Tokens = NOTHING_USED
     """Of the models of sessions inside commands."""
     usd: float = 0.0
     """Cost of all replies whose price is known, in US dollars."""
-    ended: dict[str, Result] = field(default_factory=dict[str, Result])
+    ended: dict[str, Result] = {}
     """Results of the current plan so far, stopped calls too, for a cut-off run."""
 
-    crashed: set[str] = field(default_factory=set[str])
+    crashed: set[str] = set()
     """Calls of which an unexpected exception was logged."""
 
     def replies(self, limit: int) -> Iterator[int]:

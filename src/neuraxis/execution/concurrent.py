@@ -98,24 +98,20 @@ class _Overlap(Struct, kw_only=True):
     runtime: Runtime
     run_one: RunOne
     most: int
-    place: dict[str, int] = field(default_factory=dict[str, int])
-    left: list[int] = field(default_factory=list[int])
+    place: dict[str, int] = {}
+    left: list[int] = []
     """Number of unfinished dependencies, by step."""
-    holds: list[list[int]] = field(default_factory=list[list[int]])
+    holds: list[list[int]] = []
     """Steps that depend on each step."""
-    ready: list[int] = field(default_factory=list[int])
-    tasks: dict[int, asyncio.Task[Result]] = field(
-        default_factory=dict[int, asyncio.Task[Result]]
-    )
+    ready: list[int] = []
+    tasks: dict[int, asyncio.Task[Result]] = {}
     ended: deque[int] = field(default_factory=deque[int])
-    found: dict[int, Result] = field(default_factory=dict[int, Result])
-    failed: dict[str, Step] = field(default_factory=dict[str, Step])
-    begun: set[str] = field(default_factory=set[str])
-    held: dict[int, list[CallFinished]] = field(
-        default_factory=dict[int, list[CallFinished]]
-    )
+    found: dict[int, Result] = {}
+    failed: dict[str, Step] = {}
+    begun: set[str] = set()
+    held: dict[int, list[CallFinished]] = {}
     """Ends of steps, and of their items, that may not count."""
-    gone: set[str] = field(default_factory=set[str])
+    gone: set[str] = set()
     """Steps that ran, and whose results are discarded."""
     sure: int = 0
     """Index of the first step that is not done: what it reports counts."""

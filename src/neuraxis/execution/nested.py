@@ -67,7 +67,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
     """Thread id of the parent's event loop."""
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Ensures one approval request at a time, also for two nested sessions."""
-    loops: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    loops: set[tuple[str, str]] = set()
     """Steps with `for_each` of which at least one item has begun."""
 
     def check(self) -> None:

@@ -47,15 +47,15 @@ class Runtime(Struct, frozen=True, kw_only=True):
     allowed_hosts: tuple[str, ...] = ()
     wrote: Callable[[str], None] = lambda path: None
     secrets: Secrets = field(default_factory=Secrets)
-    shown: set[str] = field(default_factory=set[str])
+    shown: set[str] = set()
     """Calls whose pictures the model is to see."""
     strict: bool = False
     on_error: OnError = "fail_fast"
     depth: int = 0
     """Number of sessions around this one."""
-    known: Mapping[str, Result] = field(default_factory=dict[str, Result])
+    known: Mapping[str, Result] = {}
     """How calls of a plan that waited for a person ended before, by call id."""
-    places: dict[str, Slots] = field(default_factory=dict[str, Slots])
+    places: dict[str, Slots] = {}
     """Slots of the commands with a concurrency limit."""
     too_early: Callable[[], None] | None = None
     """Marks a speculative call's result as unusable; None in ordinary runs."""

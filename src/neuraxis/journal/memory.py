@@ -5,17 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from neuraxis.errors import SessionBusy
 from neuraxis.events import Event, MessageSent, PlanChecked, SessionFinished
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.specs import Json
 
 
+class _Events(Struct):
+    """The events of one session, and when each happened."""
+
+    events: list[Event] = []
+    times: list[float] = []
+
+
 class MemoryJournal:
     """Journal in memory, with a list of events for each session."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, list[tuple[float, Event]]] = {}
+        self._sessions: dict[str, _Events] = {}
         self._open: set[str] = set()
 
     def claim(self, session: str) -> None:
@@ -40,16 +49,19 @@ class MemoryJournal:
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
         """Append an event."""
-        events = self._sessions.get(session)
-        if events is None:
-            events = self._sessions[session] = []
-        events.append((time.time(), event))
+        kept = self._sessions.get(session)
+        if kept is None:
+            kept = self._sessions[session] = _Events()
+        kept.times.append(time.time())
+        kept.events.append(event)
 
     def read(self, session: str) -> Sequence[Entry]:
         """Return all events of a session, oldest first."""
+        found = self._sessions.get(session, _Events())
+        kept = zip(found.times, found.events, strict=False)  # one may come just now
         return [
             Entry(seq=seq, at=at, event=event)
-            for seq, (at, event) in enumerate(self._sessions.get(session, ()), 1)
+            for seq, (at, event) in enumerate(kept, 1)
         ]
 
     def sessions(self) -> Sequence[SessionInfo]:
@@ -57,13 +69,13 @@ class MemoryJournal:
         found = [
             SessionInfo(
                 session=session,
-                started=events[0][0],
-                ended=events[-1][0],
-                events=len(events),
-                title=title_of(event for _, event in events),
-                state=_state_of(event for _, event in reversed(events)),
+                started=kept.times[0],
+                ended=kept.times[-1],
+                events=len(kept.events),
+                title=title_of(kept.events),
+                state=_state_of(reversed(kept.events)),
             )
-            for session, events in self._sessions.items()
+            for session, kept in self._sessions.items()
         ]
         return sorted(found, key=lambda info: info.ended, reverse=True)
 

@@ -16,7 +16,7 @@ import threading
 from hashlib import blake2b
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 _HELD = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES)
 _LINKS = 30_000
@@ -28,10 +28,10 @@ class _Folder(Struct, eq=False):
     """Lock files that this process holds in a folder."""
 
     users: int = 0
-    files: dict[str, int] = field(default_factory=dict[str, int])
+    files: dict[str, int] = {}
     """By path, their descriptors; the last one gets the next links."""
     links: int = 0
-    holders: dict[str, Claims] = field(default_factory=dict[str, "Claims"])
+    holders: dict[str, Claims] = {}
     """By session."""
 
 

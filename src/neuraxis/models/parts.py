@@ -44,7 +44,8 @@ def with_shown(prompt: Prompt, is_seen: Callable[[Part], bool]) -> Prompt:
     """Return the prompt with words in place of what is not seen."""
     if not any(map(_PARTS, prompt.messages)):
         return prompt
-    room, told = MOST_BYTES, list[Message]()
+    told: list[Message] = []
+    room = MOST_BYTES
     for message in reversed(prompt.messages):
         shown: list[Part] = []
         for part in message.parts:

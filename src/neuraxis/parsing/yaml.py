@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, cast
 
 import yaml
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.errors import ManifestError, ManifestProblem
 from neuraxis.messages import Path
@@ -135,13 +135,11 @@ _DATA = _Mode(data=True)
 class _Reader(Struct):
     file: str
     data: Collection[str] = ()
-    lines: dict[Path, int] = field(default_factory=dict[Path, int])
-    problems: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
+    lines: dict[Path, int] = {}
+    problems: list[ManifestProblem] = []
     nodes: int = 0
     # an alias is one value: a type defined in it is defined once
-    same: dict[tuple[int, _Mode], Json] = field(
-        default_factory=dict[tuple[int, "_Mode"], Json]
-    )
+    same: dict[tuple[int, _Mode], Json] = {}
 
     def read(self, node: yaml.Node, path: Path, mode: _Mode) -> Json:
         self.nodes += 1

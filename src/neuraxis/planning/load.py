@@ -24,7 +24,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.call_errors import problem_text
 from neuraxis.errors import ConfigError, ManifestError
@@ -116,7 +116,7 @@ class _Reading(Struct, kw_only=True):
     """Document of a plan, and its mistakes so far."""
 
     tree: Tree
-    wrong: list[str] = field(default_factory=list[str])
+    wrong: list[str] = []
 
     def tell(self, path: Path, expected: str, got: Json) -> None:
         """Add one mistake with its line."""

@@ -69,7 +69,7 @@ def item_steps(step: Step, items: Sequence[Any]) -> list[Step]:
         replace(
             step,
             call=replace(step.call, id=f"{step.call.id}.{index}", name=None),
-            depends=frozenset[str](),
+            depends=frozenset(),
             loop=None,
             item=Item(index=index, value=value, part_of=step.call.id),
         )

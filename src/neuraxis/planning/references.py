@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis import call_errors
@@ -67,11 +67,11 @@ class PlanBuilder(Struct, kw_only=True):
     loops: bool = False
     """Whether any of the calls has a `for_each`."""
     ids: tuple[str, ...] = ()
-    places: Mapping[str, int] = field(default_factory=dict[str, int])
-    names: Mapping[str, int] = field(default_factory=dict[str, int])
-    found: list[Command | None] = field(default_factory=list["Command | None"])
-    errors: list[CallError] = field(default_factory=list[CallError])
-    at_fault: list[str] = field(default_factory=list[str])
+    places: Mapping[str, int] = {}
+    names: Mapping[str, int] = {}
+    found: list[Command | None] = []
+    errors: list[CallError] = []
+    at_fault: list[str] = []
 
     @property
     def extra(self) -> Sequence[str]:
@@ -108,16 +108,14 @@ class CallReader(Struct, kw_only=True):
     call: Call
     schema: Schema
     work: PlanBuilder
-    bindings: list[Binding] = field(default_factory=list[Binding])
-    asset_refs: list[tuple[Path, AssetRef]] = field(
-        default_factory=list[tuple[Path, AssetRef]]
-    )
-    depends: set[str] = field(default_factory=set[str])
-    refused: list[Path] = field(default_factory=list[Path])
+    bindings: list[Binding] = []
+    asset_refs: list[tuple[Path, AssetRef]] = []
+    depends: set[str] = set()
+    refused: list[Path] = []
     """Places that were reported already: the schema need not report them again."""
-    notes: list[str] = field(default_factory=list[str])
-    warnings: list[str] = field(default_factory=list[str])
-    extra: Mapping[str, str] = field(default_factory=dict[str, str])
+    notes: list[str] = []
+    warnings: list[str] = []
+    extra: Mapping[str, str] = {}
     items_of: Expression | None = None
     """Source of the loop's items, if it is one expression."""
 

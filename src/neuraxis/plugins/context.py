@@ -48,7 +48,7 @@ class Context(Struct, Generic[Deps], frozen=True, kw_only=True):
     """Key of this call: the same for each attempt at it, and for no other call."""
     settings: Settings = field(default_factory=Settings)
     """The session's settings."""
-    config: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    config: Mapping[str, Json] = {}
     """The plugin's own section of the configuration."""
     progress: Callable[[str, float | None], None] = _nothing
     """`progress(text, fraction)` shows the user how far the command is."""

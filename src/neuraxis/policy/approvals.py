@@ -75,22 +75,20 @@ class Approvals(Struct, kw_only=True):
     yes_to: Sequence[str] = ()
     expires: float = EXPIRES
     clock: Callable[[], float] = time.monotonic
-    offered: set[str] = field(default_factory=set[str])
+    offered: set[str] = set()
     """The wider yeses that hold for this session, in their words."""
-    widened: set[str] = field(default_factory=set[str])
+    widened: set[str] = set()
     """Targets of which every call is approved that changes no file of the user's."""
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     """A person is asked one thing at a time: the next may be in what they answer."""
     steps: Sequence[Step] = ()
     """The plan that is running."""
-    free: set[str] = field(default_factory=set[str])
+    free: set[str] = set()
     """Its calls that may change any file of the user's: a rule or default says so."""
-    _granted: dict[str, float] = field(default_factory=dict[str, float])
-    _of_plan: dict[str, tuple[str, str, str, float]] = field(
-        default_factory=dict[str, tuple[str, str, str, float]]
-    )
+    _granted: dict[str, float] = {}
+    _of_plan: dict[str, tuple[str, str, str, float]] = {}
     """By call id: its digest, why it was asked about, the plan's digest, until when."""
-    _refused: dict[str, str] = field(default_factory=dict[str, str])
+    _refused: dict[str, str] = {}
 
     def always(self, target: str) -> bool:
         """Whether the person said beforehand that it may run."""

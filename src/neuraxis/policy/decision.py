@@ -59,9 +59,9 @@ class Facts(Struct, frozen=True, kw_only=True):
     """Whether something private may have a part in it, however it came there."""
     own: Sequence[tuple[str, Use, str]] = ()
     """Files of the user's that it would change: how, and why that needs a yes."""
-    replaces: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    replaces: Mapping[str, Json] = {}
     """Files of the user's that the call would change, with their digests."""
-    reads: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    reads: Mapping[str, Json] = {}
     """Files that a call names which is asked about, with their digests."""
 
 

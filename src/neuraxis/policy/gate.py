@@ -51,7 +51,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     """None: nobody can be asked."""
     origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
-    refused: list[str] = field(default_factory=list[str])
+    refused: list[str] = []
     """The ids of questions that a person said no to in this run."""
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None

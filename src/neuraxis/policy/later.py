@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.call_errors import SAID_NO, no_from
@@ -41,10 +41,8 @@ class Later(Struct, kw_only=True):
 
     seconds: float
     postpones: bool = True
-    asked: Mapping[str, ApprovalAsked] = field(default_factory=dict[str, ApprovalAsked])
-    answered: Mapping[str, ApprovalAnswered] = field(
-        default_factory=dict[str, ApprovalAnswered]
-    )
+    asked: Mapping[str, ApprovalAsked] = {}
+    answered: Mapping[str, ApprovalAnswered] = {}
     clock: Callable[[], float] = time.time
 
     def question(self, asked: ApprovalAsked, step: Step) -> ApprovalAsked:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.call_errors import yes_way_out
 from neuraxis.errors import ConfigError
@@ -55,7 +55,7 @@ class Rule(
     verdict: Verdict
     target: str = "*"
     effects: frozenset[EffectKind] = frozenset()
-    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    arguments: Mapping[str, str] = {}
     origin: str = ""
     reason: str = ""
 

@@ -20,7 +20,7 @@ from html.entities import html5
 from pathlib import Path as File
 from typing import Any, cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.errors import CommandError
 from neuraxis.messages import Path
@@ -66,9 +66,9 @@ class Secrets(Struct):
     environ: Mapping[str, str] | None = None
     active: bool = False
     """Whether a value was given to a command in this session."""
-    _forms: dict[str, str] = field(default_factory=dict[str, str])
+    _forms: dict[str, str] = {}
     """Every form of a value that was given out, and what stands for it."""
-    _numbers: dict[float, str] = field(default_factory=dict[float, str])
+    _numbers: dict[float, str] = {}
     """Sizes of values that are numbers, for commands that answer them as such."""
 
     def __repr__(self) -> str:

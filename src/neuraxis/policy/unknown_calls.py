@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.events import (
     CallFinished,
@@ -29,8 +29,8 @@ _CODES = frozenset({"outcome_unknown", "cancelled", "timeout"})
 class UnknownCalls(Struct, kw_only=True):
     """Those of one session."""
 
-    _running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
-    _unknown: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
+    _running: dict[str, CallStarted] = {}
+    _unknown: dict[str, CallStarted] = {}
 
     def hear(self, event: Event | Unknown) -> None:
         """Take up one event."""

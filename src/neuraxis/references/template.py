@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.formatting import counted, nearest
@@ -89,9 +89,9 @@ class Scope(Struct, frozen=True, kw_only=True):
 
     ids: tuple[str, ...] = ()
     here: int = 0
-    names: Mapping[str, int] = field(default_factory=dict[str, int])
+    names: Mapping[str, int] = {}
     bare: bool = True
-    extra: Mapping[str, str] = field(default_factory=dict[str, str])
+    extra: Mapping[str, str] = {}
     strict: bool = False
 
 

@@ -63,7 +63,8 @@ async def ask_model(
     asked = ModelStarted(turn=turn, model=parts.model.name)
     _begin(asked, emit)
     started = time.perf_counter()
-    notes, report = list[str](), reported(parts.output, emit)
+    notes: list[str] = []
+    report = reported(parts.output, emit)
 
     def on_chunk(chunk: Chunk) -> None:
         if live and (chunk.text or chunk.reasoning):

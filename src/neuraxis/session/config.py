@@ -154,14 +154,14 @@ def carried_over(
 class RunState(Struct):
     """Mutable state of one run."""
 
-    results: list[Result] = field(default_factory=list[Result])
-    texts: list[str] = field(default_factory=list[str])
-    files: list[str] = field(default_factory=list[str])
+    results: list[Result] = []
+    texts: list[str] = []
+    files: list[str] = []
     usage: Usage = NOTHING_USED
     output: object = None
     """What the last word was read as."""
-    plans: list[Plan] = field(default_factory=list[Plan])
-    problems: list[CallError] = field(default_factory=list[CallError])
+    plans: list[Plan] = []
+    problems: list[CallError] = []
     """Why replies could not be run, in order."""
     declined: str = ""
     """Why nobody said yes to a guessed plan."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, receiver_id_not_allowed
@@ -57,12 +57,12 @@ class _Reading(Struct, kw_only=True):
 
     generation: Generation
     lenient: bool
-    notes: dict[str, None] = field(default_factory=dict[str, None])
-    errors: list[CallError] = field(default_factory=list[CallError])
-    calls: list[Call] = field(default_factory=list[Call])
-    texts: list[str] = field(default_factory=list[str])
-    thoughts: list[str] = field(default_factory=list[str])
-    left: list[str] = field(default_factory=list[str])
+    notes: dict[str, None] = {}
+    errors: list[CallError] = []
+    calls: list[Call] = []
+    texts: list[str] = []
+    thoughts: list[str] = []
+    left: list[str] = []
     """Commands of messages that were not read."""
 
     def reply(self, next_id: Callable[[], str]) -> Reply:

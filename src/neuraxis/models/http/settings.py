@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from urllib.parse import SplitResult, urldefrag, urlsplit, urlunsplit
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.errors import ConfigError, ModelUnavailable
 from neuraxis.formatting import quote
@@ -57,7 +57,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """Mark the constant part for the prompt cache, where the server wants a mark."""
     requests_per_minute: int | None = None
     """Requests to this model by all sessions of the process; more of them wait."""
-    extra: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    extra: Mapping[str, Json] = {}
     max_retries: int = 3
     retry_seconds: float = 90.0
     backoff: float = 0.5

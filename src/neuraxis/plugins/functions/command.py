@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeVar, cast, overload
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, error_of
@@ -77,7 +77,7 @@ class Options(Struct, frozen=True, kw_only=True):
     trusted_only: Iterable[str] = ()
     sends_out: Iterable[str] = ()
     secret_ok: Iterable[str] = ()
-    names_file: Mapping[str, str] = field(default_factory=dict[str, str])
+    names_file: Mapping[str, str] = {}
 
 
 @overload

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 _NAMED = frozenset({
     "Args", "Arguments", "Parameters", "Attributes", "Keyword Args",
@@ -33,7 +33,7 @@ class Docstring(Struct, frozen=True):
     """Parts of a docstring: description, texts of names, return text."""
 
     text: str = ""
-    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    names: Mapping[str, str] = {}
     returns: str = ""
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import msgspec.structs
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.formatting import class_name, public_names
 from neuraxis.plugins.functions.docstring import read_docstring
@@ -57,10 +57,8 @@ _BOUNDS = {
 class Defs(Struct):
     """Schemas of the classes with fields found so far."""
 
-    schemas: dict[str, dict[str, Json]] = field(
-        default_factory=dict[str, dict[str, Json]]
-    )
-    names: dict[type[Any], str] = field(default_factory=dict[type[Any], str])
+    schemas: dict[str, dict[str, Json]] = {}
+    names: dict[type[Any], str] = {}
     foreign: bool = False
     """Whether pydantic made some of them, in its own order."""
 

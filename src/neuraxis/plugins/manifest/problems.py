@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.errors import ManifestProblem
 from neuraxis.formatting import nearest, yaml_type
@@ -20,7 +20,7 @@ class Notes(Struct, kw_only=True):
     tree: Tree
     strict: bool = False
     """True: a mistake in one command refuses the whole file."""
-    found: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
+    found: list[ManifestProblem] = []
 
     def error(self, place: Place, message: str, severity: str = "error") -> None:
         """Record an error at a place of the tree."""

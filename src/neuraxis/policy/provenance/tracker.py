@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from pathlib import Path as File
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.messages import Path
@@ -44,35 +44,33 @@ IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 class Origins(Struct):
     """What one session knows of where its values came from."""
 
-    results: dict[str, Label] = field(default_factory=dict[str, Label])
+    results: dict[str, Label] = {}
     """By call id; a call that is not here answered from its arguments alone."""
-    files: dict[str, Label] = field(default_factory=dict[str, Label])
+    files: dict[str, Label] = {}
     """By path: files that calls of this session wrote, and what they are made of."""
-    fresh: set[str] = field(default_factory=set[str])
+    fresh: set[str] = set()
     """Those of them that calls of this request made."""
-    copies: set[str] = field(default_factory=set[str])
+    copies: set[str] = set()
     """Those of them in which something from outside stands word for word."""
-    copied: set[str] = field(default_factory=set[str])
+    copied: set[str] = set()
     """Those that ever were: `undo` may bring an old version back."""
     read: Label = OWN
     """All from outside that the model was shown."""
-    private: set[str] = field(default_factory=set[str])
+    private: set[str] = set()
     """Calls that read something private, shown or not: what it decides tells it."""
-    request: list[str] = field(default_factory=list[str])
+    request: list[str] = []
     """What the user said in this request."""
     asked_by: tuple[str, ...] = ()
     """The request of the run around a nested session."""
     instructions: str = ""
     """What the program told the model; its words count in each request."""
-    sent: set[str] = field(default_factory=set[str])
+    sent: set[str] = set()
     """Addresses that something was sent to, since the user last wrote."""
-    written: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    written: dict[str, list[str]] = {}
     """Files that each running call wrote."""
-    inputs: dict[str, Label] = field(default_factory=dict[str, Label])
+    inputs: dict[str, Label] = {}
     """As `results`, without what the command itself adds: of its vouched fields."""
-    fields: dict[str, tuple[Path, ...]] = field(
-        default_factory=dict[str, tuple[Path, ...]]
-    )
+    fields: dict[str, tuple[Path, ...]] = {}
     """The vouched fields of each answer, by call id."""
     given: Label = OWN
     """What a session inside of a command is handed is made of: requests and objects."""
@@ -86,11 +84,11 @@ class Origins(Struct):
     """Whether scripts run without network, in a sandbox."""
     plan: tuple[str, ...] = ()
     """The calls of the plan that is running, in order."""
-    unseen: list[str] = field(default_factory=list[str])
+    unseen: list[str] = []
     """Stored results of the program's own calls; the next request shows them."""
-    copying: set[str] = field(default_factory=set[str])
+    copying: set[str] = set()
     """Calls that were handed something from outside by reference."""
-    kept: dict[str, Label] = field(default_factory=dict[str, Label])
+    kept: dict[str, Label] = {}
     """What stays in the files that each running call changes or moves."""
 
     def aside(self) -> Origins:

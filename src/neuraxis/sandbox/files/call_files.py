@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis import call_errors
 from neuraxis.formatting import quote
@@ -46,7 +46,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     """Told of each file that a script made or changed; False: it deleted it."""
     holds: Callable[[str], bool] | None = None
     """Whether a new file of this name is asked about; None: no new file is."""
-    moved: list[str] = field(default_factory=list[str])
+    moved: list[str] = []
 
     def write(
         self,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.formatting import quote
 from neuraxis.sandbox.files.versions import pieces_of
@@ -40,9 +40,9 @@ class _Way(Struct):
     state: Copy
     not_kept: list[str]
     """Sentences on what could not be brought back, and why."""
-    files: set[str] = field(default_factory=set[str])
+    files: set[str] = set()
     """Paths of all that is no folder in the copy."""
-    stays: set[str] = field(default_factory=set[str])
+    stays: set[str] = set()
     """Paths in the copy that cannot come back: what was there stays, also below."""
     chosen: Collection[str] | None = None
     """Paths of the changes that come back; None: all."""

@@ -10,7 +10,7 @@ import functools
 import os
 import stat
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.sandbox.files import paths
 from neuraxis.sandbox.process.job import MIB, CannotStart
@@ -40,9 +40,7 @@ class Copy(Struct):
     """Paths that are neither copied nor brought back."""
     bytes_left: int
     files_left: int
-    known: dict[str, dict[str, Stamp]] = field(
-        default_factory=dict[str, dict[str, Stamp]]
-    )
+    known: dict[str, dict[str, Stamp]] = {}
     """Folder (with a slash at its end, or empty) -> what was copied into it."""
 
     def leaves_out(self, path: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.messages import Path
@@ -74,7 +74,7 @@ class NotationProblem(Struct, frozen=True, kw_only=True):
 class TypeTable(Struct, frozen=True):
     """Types of one file by `_type_ref`: the raw values of their `type:`."""
 
-    definitions: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    definitions: Mapping[str, Json] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self.definitions
@@ -86,7 +86,7 @@ class Reading(Struct, kw_only=True):
     types: TypeTable
     problems: list[NotationProblem]
     response: bool = False
-    used: dict[str, None] = field(default_factory=dict[str, None])
+    used: dict[str, None] = {}
 
     def error(self, path: Path, message: str) -> None:
         """Add a mistake that must stop the load."""

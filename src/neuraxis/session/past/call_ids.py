@@ -44,8 +44,8 @@ def key_of(events: Iterable[Event | Unknown], new: str) -> str:
 class CallIds(Struct, kw_only=True):
     """Ids in use in one session; mutable."""
 
-    used: set[str] = field(default_factory=set[str])
-    of_program: dict[str, int] = field(default_factory=dict[str, int])
+    used: set[str] = set()
+    of_program: dict[str, int] = {}
     """Those of them that a program chose, each with what tells its call."""
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 

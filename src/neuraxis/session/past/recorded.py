@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis import call_errors
@@ -61,8 +61,8 @@ class LoopItems(Struct, kw_only=True):
 
     begun: CallStarted | None = None
     """None: an earlier version stored it without the number of items."""
-    started: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
-    ended: dict[str, CallFinished] = field(default_factory=dict[str, CallFinished])
+    started: dict[str, CallStarted] = {}
+    ended: dict[str, CallFinished] = {}
 
     def hear(self, event: CallStarted | CallFinished) -> None:
         """Take up an event of the step or of an item."""

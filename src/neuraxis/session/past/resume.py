@@ -115,21 +115,19 @@ class _Said(Struct, kw_only=True):
     """Conversation so far, and the results that the model has not seen."""
 
     dialect: Dialect
-    messages: list[Message] = field(default_factory=list[Message])
+    messages: list[Message] = []
     summed: SummedUp = field(default_factory=SummedUp)
     cut_off: bool = False
     """Whether a request began and did not end."""
     is_reply_open: bool = False
     """Whether the last reply was not looked at."""
-    _steps: dict[str, str] = field(default_factory=dict[str, str])
+    _steps: dict[str, str] = {}
     """Tools of the model's plan without a reported result, by call id."""
-    _running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
-    _ended: dict[str, CallFinished] = field(default_factory=dict[str, CallFinished])
-    _items: dict[str, LoopItems] = field(default_factory=dict[str, LoopItems])
+    _running: dict[str, CallStarted] = {}
+    _ended: dict[str, CallFinished] = {}
+    _items: dict[str, LoopItems] = {}
     """Loops of the plan, by call id."""
-    loops: list[tuple[str, str, Json]] = field(
-        default_factory=list[tuple[str, str, Json]]
-    )
+    loops: list[tuple[str, str, Json]] = []
     """Call id, command and items of the loops that were told as cut off."""
     _native: deque[NativeCall] = field(default_factory=deque[NativeCall])
     """Unanswered native tool calls; a server requires an answer for each."""

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis import call_errors
@@ -112,14 +112,12 @@ class Question(Struct, frozen=True, kw_only=True):
 class Standing(Struct, kw_only=True):
     """The model's last plan, whose results it was not told yet."""
 
-    steps: dict[str, dict[str, Json]] = field(default_factory=dict[str, Any])
+    steps: dict[str, dict[str, Json]] = {}
     """By call id, as `PlanChecked` has them."""
-    running: dict[str, CallStarted] = field(default_factory=dict[str, CallStarted])
-    ended: dict[str, CallFinished] = field(default_factory=dict[str, CallFinished])
-    asked: dict[str, ApprovalAsked] = field(default_factory=dict[str, ApprovalAsked])
-    answered: dict[str, ApprovalAnswered] = field(
-        default_factory=dict[str, ApprovalAnswered]
-    )
+    running: dict[str, CallStarted] = {}
+    ended: dict[str, CallFinished] = {}
+    asked: dict[str, ApprovalAsked] = {}
+    answered: dict[str, ApprovalAnswered] = {}
 
     def hear(self, event: Event | Unknown) -> None:
         """Take up what happened to a call of the plan."""
