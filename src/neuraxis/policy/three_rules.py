@@ -28,7 +28,7 @@ from neuraxis.policy.provenance.labels import (
 )
 from neuraxis.policy.provenance.words import is_own, leaves, named_files, place_of
 from neuraxis.sandbox.files import operations
-from neuraxis.sandbox.files.naming import is_named
+from neuraxis.sandbox.files.named_files import is_named
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.schema.annotations import ANY, CHANGES, covers, is_covered
 from neuraxis.specs import CommandSpec, Json
