@@ -14,18 +14,16 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered
 from neuraxis.planning.plan import Step
-from neuraxis.policy.approvals import call_digest
 from neuraxis.policy.ask import (
     TooLong,
     ask_person,
-    code_of,
     digest_of,
     is_allowed,
     question_of,
     shown_call,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.gate import Gate, digests_of, evaluate_policy
+from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import (
@@ -66,11 +64,11 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
-        await _ask(step, arguments, decision, facts, gate)
+        await _ask(decision, facts, gate)
     if decision.frees_files:
         gate.approvals.free.add(step.call.id)
-    for path in facts.replaces:
-        if gate.files is not None:  # the approval is for the files as they are now
+    if gate.files is not None:
+        for path in facts.risky:  # the approval is for the files as they are now
             gate.files.allow(step.call.id, path)
     return _answers(step, arguments, facts.traced, gate)
 
@@ -109,22 +107,14 @@ def _answers(
     return label
 
 
-async def _ask(
-    step: Step, arguments: Json, decision: Decision, facts: Facts, gate: Gate
-) -> None:
-    plugin, spec = step.command.plugin.name, step.command.spec
-    approvals, call_id = gate.approvals, step.call.id
-
-    def now() -> str:
-        files = digests_of([*facts.reads, *facts.replaces], gate.files)
-        return call_digest(plugin, spec, [arguments, code_of(arguments, facts), files])
-
-    digest = digest_of(step, arguments, facts)
-    if is_allowed(step, digest, decision, gate):
-        approvals.take(digest)
+async def _ask(decision: Decision, facts: Facts, gate: Gate) -> None:
+    step, approvals = facts.step, gate.approvals
+    call_id = step.call.id
+    if is_allowed(facts, decision, gate):
+        approvals.take(digest_of(facts))
         return
     try:
-        asked = question_of(step, arguments, decision, facts)
+        asked = question_of(facts, decision)
         async with approvals.one_by_one:
             if gate.approve is not None and not approvals.is_settled(call_id):
                 await ask_together(step, gate)
@@ -134,7 +124,8 @@ async def _ask(
                     ApprovalAnswered(id=call_id, allowed=True, by=by, digest=plan)
                 )
                 return  # with the call's own start, which is waited for
-            no = approvals.refused(call_id) or await ask_person(asked, now, gate)
+            no = approvals.refused(call_id)
+            no = no or await ask_person(asked, lambda: digest_of(facts), gate)
     except TooLong as error:
         no = str(error)
     except Waits:
@@ -159,8 +150,9 @@ async def ask_about_files(
     reason += f"; {call_errors.can_be_undone(durable=store.is_durable)}"
     is_own = not held.keys() <= {"made"}
     decision = Decision(verdict="ask", reason=reason, own_files=is_own)
-    asked = question_of(step, files, decision, Facts())
-    if is_allowed(step, asked.digest, decision, gate):
+    facts = Facts(step=step, arguments=files)
+    asked = question_of(facts, decision)
+    if is_allowed(facts, decision, gate):
         return ""
     if gate.approve is None:
         return call_errors.NOBODY

@@ -17,7 +17,6 @@ from neuraxis.policy.provenance.words import leaves, tokens
 from neuraxis.sandbox.files.naming import PATH, is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
-from neuraxis.specs import Json
 
 DOCUMENTS = (
     *(".md", ".txt", ".rst", ".csv", ".tsv", ".parquet", ".xlsx", ".pdf"),
@@ -54,50 +53,50 @@ _INSTALLED = (".git", "node_modules", "__pycache__")
 _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
 
-def is_free_file_use(arguments: Json, facts: Facts) -> bool:
-    """Whether a call only makes or adds to free files."""
-    every = [(v, facts.marks.file_use(path)) for path, v in leaves(arguments)]
+def is_free_file_use(facts: Facts) -> bool:
+    """Whether all that a call does to files is free."""
+    marks = facts.marks
+    every = [(v, marks.file_use(path)) for path, v in leaves(facts.arguments)]
     said = facts.origins.own_words
     taken = [normal(str(v)) for v, use in every if use in ("read", "remove")]
     kept = {os.path.basename(path) for path in taken if _is_pointed_at(path, said)}
     uses = [(value, use) for value, use in every if use not in (None, "read")]
     if {use for _, use in uses} == {"remove", "write"}:
         uses = [(path, "move" if use == "remove" else use) for path, use in uses]
-    places = {place for place, use in facts.marks.files if use != "read"}
+    places = {place for place, use in marks.files if use != "read"}
     return (
         bool(uses)
-        and places.issuperset(facts.marks.trusted_only)
+        and places.issuperset(marks.trusted_only)
         and all(_is_free(str(path), str(use), facts, kept) for path, use in uses)
     )
 
 
 def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
-    origins, name, said = facts.origins, normal(path), facts.origins.own_words
-    if use == "folder":
-        return _is_free_name(path, said)
+    origins, files, workspace = facts.origins, facts.files, facts.workspace
+    name, said = normal(path), origins.own_words
     known = name in origins.fresh or is_named(name, said)
-    known = known or (use == "change" and is_called(name, said, facts.workspace))
-    files = facts.files
-
-    def made() -> bool:
-        """Made by this request, which may then delete it, too."""
-        return files is not None and files.is_new(name)
-
-    def own() -> bool:
-        """Written here, or by an earlier session and untouched since."""
-        return name in origins.files or (files is not None and files.is_own(name))
-
-    if use == "remove":
-        return made()
-    if use in ("change", "move"):
-        return known and is_document(name, said) and (use == "change" or own())
-    if use != "write":
-        return False
-    there = os.path.lexists(facts.workspace / name)
-    if is_new_script(path, said, facts.workspace):
-        return not there or made()
-    is_ours = not there or (known and own())
-    return is_ours and is_new_document(path, said, facts.workspace, kept)
+    # made by this request, which may then delete it, too
+    made = files is not None and files.is_new(name)
+    # written here, or by an earlier session and untouched since
+    own = name in origins.files or (files is not None and files.is_own(name))
+    match use:
+        case "folder":
+            return _is_free_name(path, said)
+        case "run":
+            return origins.walls and known
+        case "remove":
+            return made
+        case "move":
+            return known and own and is_document(name, said)
+        case "change":
+            known = known or is_called(name, said, workspace)
+            return known and is_document(name, said)
+        case _:
+            there = os.path.lexists(workspace / name)
+            if is_new_script(path, said, workspace):
+                return not there or made
+            is_ours = not there or (known and own)
+            return is_ours and is_new_document(path, said, workspace, kept)
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:

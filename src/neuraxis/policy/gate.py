@@ -6,12 +6,11 @@ passes it on. `evaluate_policy` is what it says of one step and its files.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.call_errors import can_be_undone
@@ -22,7 +21,7 @@ from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.later import Later
 from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import leaves, named_files
+from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.three_rules import offers_of
 from neuraxis.policy.unknown_calls import UnknownCalls
@@ -69,25 +68,20 @@ class Gate(Struct, frozen=True, kw_only=True):
 
 def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
     """What the policy says of a step with these arguments."""
-    command, origins, marks = step.command, gate.origins, step.command.marks
-    plugin, spec = command.plugin.name, command.spec
+    command, origins = step.command, gate.origins
     facts = Facts(
+        step=step,
+        arguments=arguments,
         traced=trace(origins, step, arguments, gate.workspace),
-        marks=marks,
         origins=origins,
         workspace=gate.workspace,
         files=gate.files,
-        may_tell=origins.may_tell(step.call.id),
-        own=[*_own_files(arguments, marks, gate)],
+        own=[*_own_files(arguments, command.marks, gate)],
     )
+    plugin, spec = command.plugin.name, command.spec
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     if decision.verdict != "deny" and not decision.frees_files:
-        decision = _with_files(step, arguments, decision, facts)
-        risky = [path for path, _, why in facts.own if why]
-        facts = replace(facts, replaces=digests_of(risky, gate.files))
-    if decision.verdict == "ask":
-        named = named_files(arguments, marks, "read")
-        facts = replace(facts, reads=digests_of(named, gate.files))
+        decision = _with_files(decision, facts)
     return decision, facts
 
 
@@ -105,11 +99,9 @@ def _own_files(
             yield path, use, files.risk(path, use, gate.origins.own_words)
 
 
-def _with_files(
-    step: Step, arguments: Json, decision: Decision, facts: Facts
-) -> Decision:
+def _with_files(decision: Decision, facts: Facts) -> Decision:
     """Ask about the user's files that would be lost, too."""
-    files, target, offers = facts.files, step.tool, decision.offers
+    files, step, offers = facts.files, facts.step, decision.offers
     risky = [one for one in facts.own if one[2]]
     if files is None or not (risky or (facts.own and decision.verdict == "ask")):
         return decision
@@ -117,17 +109,12 @@ def _with_files(
     if risky:
         path, use, why = risky[0]
         whys.insert(0, why)
-        way_out = way_out or files.way_out(path, use, target)
+        way_out = way_out or files.way_out(path, use, step.tool)
         if offers or decision.verdict == "allow":  # a rule of the user's has none
-            offers = offers_of(target, arguments, facts)
+            offers = offers_of(facts)
     if step.command.is_builtin:
         whys.insert(1, can_be_undone(durable=files.store.is_durable))
     reason = "; ".join(whys)
     return Decision(
         verdict="ask", reason=reason, way_out=way_out, offers=offers, own_files=True
     )
-
-
-def digests_of(paths: Iterable[str], files: FileHistory | None) -> dict[str, Json]:
-    """Return the digests of files as they are now."""
-    return {} if files is None else {path: files.digest(path) for path in paths}

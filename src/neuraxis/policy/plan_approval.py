@@ -21,7 +21,6 @@ from neuraxis.policy.approvals import value_digest
 from neuraxis.policy.ask import (
     TooLong,
     ask_person,
-    digest_of,
     is_allowed,
     postpone,
     question_of,
@@ -103,9 +102,9 @@ def _foreseen(step: Step, gate: Gate) -> Iterator[tuple[Step, ApprovalAsked]]:
                 if decision.verdict == "ask" and not (
                     any(use == "run" for _, use in facts.marks.files)
                     or approvals.is_settled(one.call.id)
-                    or is_allowed(one, digest_of(one, arguments, facts), decision, gate)
+                    or is_allowed(facts, decision, gate)
                 ):
-                    yield each, question_of(one, arguments, decision, facts)
+                    yield each, question_of(facts, decision)
 
 
 def _singly(step: Step, gate: Gate) -> list[Step]:

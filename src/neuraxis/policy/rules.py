@@ -21,7 +21,8 @@ from msgspec import Struct
 from neuraxis.call_errors import yes_way_out
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import Named, did_you_mean, listed, nearest, quote
-from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
+from neuraxis.policy.decision import ALLOWED, Decision, Facts, Verdict
+from neuraxis.policy.provenance.labels import Traced
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
 from neuraxis.settings import items_of
@@ -87,7 +88,11 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
         return not self.rules and self.default == "by_origin"
 
     def decide(
-        self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = NO_FACTS
+        self,
+        plugin: str,
+        spec: CommandSpec,
+        arguments: Json,
+        facts: Facts | None = None,
     ) -> Decision:
         """Return the verdict on a call.
 
@@ -99,13 +104,13 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
                 the verdict is that of the rules.
         """
         target = f"{plugin}.{spec.name}"
-        given = target, spec, arguments, facts
+        traced = facts.traced if facts else ()
+        given = target, spec, arguments, traced
         found = [rule for rule in self.rules if _matches(rule, *given)]
         if spec.effects.needs_approval and (found or self.default != "deny"):
             found.append(_DECLARED)
         if not found and self.default in ("by_origin", "mild"):
-            mild = self.default == "mild"
-            return by_rules(target, spec, arguments, facts, mild=mild)
+            return by_rules(facts, mild=self.default == "mild") if facts else ALLOWED
         reason = f"the policy's default is {self.default}"
         found = found or [Rule(verdict=cast("Verdict", self.default), reason=reason)]
         rule = max(found, key=lambda rule: _STRICTNESS.index(rule.verdict))
@@ -133,7 +138,11 @@ def is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
 
 
 def _matches(
-    rule: Rule, target: str, spec: CommandSpec, arguments: Json, facts: Facts
+    rule: Rule,
+    target: str,
+    spec: CommandSpec,
+    arguments: Json,
+    traced: Sequence[Traced],
 ) -> bool:
     if not is_for(rule, target, spec):
         return False
@@ -141,7 +150,7 @@ def _matches(
         origin.open_world
         if rule.origin == "outside"
         else fnmatchcase(origin.source, rule.origin)
-        for item in facts.traced
+        for item in traced
         for origin in item.label
     ):
         return False
