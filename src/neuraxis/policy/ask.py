@@ -171,7 +171,7 @@ def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
 
 
 def digest_of(facts: Facts) -> str:
-    """Return the digest of a call and of the files it names, as they are now."""
+    """Return the digest of a call and its files, as they are."""
     command, seen = facts.step.command, _files_of(facts)
     bound: Json = [facts.arguments, seen] if seen else facts.arguments
     return call_digest(command.plugin.name, command.spec, bound)

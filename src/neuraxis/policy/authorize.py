@@ -26,14 +26,7 @@ from neuraxis.policy.decision import Decision, Facts, Refused
 from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
-from neuraxis.policy.provenance.labels import (
-    Label,
-    Origin,
-    Traced,
-    describe,
-    is_outside,
-)
-from neuraxis.policy.provenance.trace import kept_content, references, repeats
+from neuraxis.policy.provenance.labels import OWN, Label, Origin, describe
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values
 from neuraxis.sandbox.files.versions import VersionStore
@@ -46,20 +39,8 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     Raises:
         Refused: the policy or a person said no, or there is nobody to ask.
     """
-    origins, marks = gate.origins, step.command.marks
-    effects = step.command.spec.effects
-    if effects.kind == "once" and gate.unknown.all:
+    if step.command.spec.effects.kind == "once" and gate.unknown.all:
         await settle_earlier(step, arguments, gate)
-    is_plain = gate.policy.is_plain and not effects.needs_approval
-    if is_plain and not origins.read and not marks.files:
-        # The default stops only what outside values had a part in, and the model was
-        # shown none of them: a look at the references says it all.
-        inputs = repeats(origins, step).union(
-            *(label for _, label, _ in references(origins, step))
-        )
-        if not is_outside(inputs):
-            traced = (Traced(path=(), value=None, label=inputs),) if inputs else ()
-            return _answers(step, arguments, traced, gate)
     decision, facts = evaluate_policy(step, arguments, gate)
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
@@ -70,7 +51,7 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     if gate.files is not None:
         for path in facts.risky:  # the approval is for the files as they are now
             gate.files.allow(step.call.id, path)
-    return _answers(step, arguments, facts.traced, gate)
+    return _answers(facts, gate)
 
 
 def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
@@ -84,18 +65,16 @@ def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
     )
 
 
-def _answers(
-    step: Step, arguments: Json, traced: Sequence[Traced], gate: Gate
-) -> Label:
+def _answers(facts: Facts, gate: Gate) -> Label:
     """Note what is sent; return the label: private, of inner hosts."""
-    origins, marks = gate.origins, step.command.marks
-    places = marks.sends_out
-    label = origins.answers(step, traced)
+    origins, step, marks = gate.origins, facts.step, facts.marks
+    label = origins.answers(step, facts.traced)
     if marks.files:
-        kept = kept_content(origins, arguments, marks, gate.workspace)
+        stays = facts.named("change", "remove")
+        kept = OWN.union(*(origins.of_file(gate.workspace, path) for path in stays))
         moved = any(use == "remove" for _, use in marks.files)
         origins.keeps(step.call.id, kept, moved=moved)
-    for _, value in sent_values(arguments, places) if places else ():
+    for _, value in sent_values(facts.arguments, marks.sends_out):
         origins.sent.add(str(value))
         hosts = {host_of(value), host_of(value, port=False)}
         if not hosts.isdisjoint(gate.policy.allow_hosts):

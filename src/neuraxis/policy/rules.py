@@ -82,11 +82,6 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
     lock: str | Path | None = None
     """Lock file of the plugins; None: `neuraxis.lock.json` in this folder, if any."""
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether only the three rules decide."""
-        return not self.rules and self.default == "by_origin"
-
     def decide(
         self,
         plugin: str,

@@ -27,7 +27,7 @@ def trace(
     origins: Origins, step: Step, arguments: Json, workspace: File
 ) -> tuple[Traced, ...]:
     """Every value of a call that has a label; `arguments` are resolved."""
-    placed = [*references(origins, step)]
+    placed = [*_references(origins, step)]
     found = [
         Traced(path=path, value=walk(arguments, path), label=label, how=how)
         for path, label, how in placed
@@ -40,12 +40,12 @@ def trace(
             if not any(path[: len(at)] == at for at, _, _ in placed)
             and not is_own(value, origins.own_words)
         ]
-    if label := repeats(origins, step):
+    if label := _repeats(origins, step):
         found.append(Traced(path=(), value=None, label=label, how="loop"))
     return (*found, *_contents(origins, arguments, step.command.marks, workspace))
 
 
-def references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]]:
+def _references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]]:
     """Yield what the references of a step are made of, by place."""
     for binding in step.bindings:
         template = binding.template
@@ -58,7 +58,7 @@ def references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]
         yield path, origins.label(ref, step), "reference"
 
 
-def repeats(origins: Origins, step: Step) -> Label:
+def _repeats(origins: Origins, step: Step) -> Label:
     """Return the label of a list that only decides how often.
 
     Of a loop whose calls take nothing of the items.
@@ -102,11 +102,3 @@ def _has_near(workspace: File, path: str) -> bool:
     except FileRefused as error:
         return bool(error.near)
     return False
-
-
-def kept_content(
-    origins: Origins, arguments: Json, marks: Annotations, workspace: File
-) -> Label:
-    """Return the label of what stays in changed and moved files."""
-    named = named_files(arguments, marks, "change", "remove")
-    return OWN.union(*(origins.of_file(workspace, path) for path in named))

@@ -35,7 +35,6 @@ from neuraxis.references.path import RESPONSE
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
 from neuraxis.schema.annotations import is_covered
-from neuraxis.specs import CommandSpec
 
 IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
@@ -68,10 +67,8 @@ class Origins(Struct):
     """Addresses that something was sent to, since the user last wrote."""
     written: dict[str, list[str]] = {}
     """Files that each running call wrote."""
-    inputs: dict[str, Label] = {}
-    """As `results`, without what the command itself adds: of its vouched fields."""
-    fields: dict[str, tuple[Path, ...]] = {}
-    """The vouched fields of each answer, by call id."""
+    vouched: dict[str, tuple[tuple[Path, ...], Label]] = {}
+    """By call id: the vouched fields of an answer, and what its call was made of."""
     given: Label = OWN
     """What a session inside of a command is handed is made of: requests and objects."""
     is_nested: bool = False
@@ -122,8 +119,7 @@ class Origins(Struct):
         """These run together: one that fails stops those behind it."""
         self.plan = tuple([step.call.id for step in steps])
         for step in steps if self.read else ():
-            label = self._answer_of(step.tool, step.command.spec)
-            self._reads_private(label, step.call.id)
+            self._reads_private(self._answer_of(step), step.call.id)
 
     def may_tell(self, call_id: str) -> bool:
         """Whether a call may tell something private.
@@ -145,11 +141,10 @@ class Origins(Struct):
         """The label of what a reference leads to."""
         if step.item is not None and ref.asset_id == ITEM:
             return self.results.get(f"{step.item.part_of}.{ITEM}", OWN)
-        fields = self.fields.get(ref.asset_id)
-        path = ref.field_path[len(RESPONSE) :]
-        if fields and not self.read and is_covered(fields, path):
+        fields, inputs = self.vouched.get(ref.asset_id, ((), OWN))
+        if not self.read and is_covered(fields, ref.field_path[len(RESPONSE) :]):
             # chosen before anything from outside was read, and vouched for
-            return self.inputs.get(ref.asset_id, OWN)
+            return inputs
         return self.results.get(ref.asset_id, OWN)
 
     def loops(self, step: Step, loop: Loop) -> None:
@@ -190,26 +185,23 @@ class Origins(Struct):
 
     def answers(self, step: Step, traced: Sequence[Traced]) -> Label:
         """Return the label of a call's result; store it before running."""
-        call_id, own = step.call.id, self._answer_of(step.tool, step.command.spec)
+        call_id = step.call.id
         inputs = OWN.union(*(item.label for item in traced))
         # the id may be that of a reply which did not come about
-        for known in (self.results, self.inputs, self.fields):
-            known.pop(call_id, None)
-        if inputs:
-            self.inputs[call_id] = inputs
+        self.results.pop(call_id, None)
+        self.vouched.pop(call_id, None)
         if step.command.vouched:
-            self.fields[call_id] = step.command.vouched
-        if any(
-            item.how not in ("literal", "near") and is_outside(item.label)
-            for item in traced
-        ):
+            self.vouched[call_id] = step.command.vouched, inputs
+        copied = (item for item in traced if item.how not in ("literal", "near"))
+        if any(is_outside(item.label) for item in copied):
             self.copying.add(call_id)
-        self.is_made_of(own | inputs, call_id)
-        return own | inputs
+        label = self._answer_of(step) | inputs
+        self.is_made_of(label, call_id)
+        return label
 
-    def _answer_of(self, target: str, spec: CommandSpec) -> Label:
+    def _answer_of(self, step: Step) -> Label:
         """Rule Outside: what others may have written, and what is not public."""
-        effects = spec.effects
+        target, effects = step.tool, step.command.spec.effects
         if effects.kind == "none":
             return OWN
         outside = effects.open_world if effects.declared else self.undeclared_outside
@@ -239,12 +231,11 @@ class Origins(Struct):
     def adds(self, call_id: str, label: Label) -> None:
         """Add origins to a running call, from its nested session."""
         self.is_made_of(label, call_id)
-        self.inputs[call_id] = self.inputs.get(call_id, OWN) | label
-        self.fields.pop(call_id, None)
+        self.vouched.pop(call_id, None)
 
     def forget(self, gone: set[str]) -> None:
         """Remove labels of discarded calls and their items."""
-        for known in (self.results, self.inputs, self.fields):
+        for known in (self.results, self.vouched):
             for call_id in [one for one in known if is_of(one, gone)]:
                 del known[call_id]
 
@@ -254,15 +245,14 @@ class Origins(Struct):
         """Record a file that a call wrote; it replaces the file's label."""
         name = normal(path)
         label |= self.kept.get(call_id, OWN)
-        is_copy = call_id in self.copying or (
-            call_id in self.kept and name in self.copies
-        )
+        keeps_copy = call_id in self.kept and name in self.copies
+        self.files[name] = label if is_outside(label) else OWN
+        self.copies.discard(name)
         if call_id:
             self.written.setdefault(call_id, []).append(path)
             self.fresh.add(name)
-        self.files[name] = label if is_outside(label) else OWN
-        self.copies.discard(name)
-        if self.files[name] and (not call_id or is_copy):
+        is_copy = not call_id or call_id in self.copying or keeps_copy
+        if is_copy and self.files[name]:
             self.copies.add(name)
             self.copied.add(name)
 
