@@ -73,4 +73,5 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     def named(self, *uses: FileUse) -> list[str]:
         """Return the files that the call names for one of these uses."""
-        return named_files(self.arguments, self.marks, *uses)
+        marks = self.marks
+        return named_files(self.arguments, marks, *uses) if marks.files else []

@@ -103,15 +103,9 @@ def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
     """Whether the request names a file, or the folder of it."""
     folder = os.path.dirname(path)
     in_named = folder != "" and (
-        is_named(folder, request) or _are_said(folder, _words(request))
+        is_named(folder, request) or _are_said(folder, _spoken(request, paths=False))
     )
     return in_named or is_named(path, request)
-
-
-def _words(request: Iterable[str]) -> list[str]:
-    """Return the words of a request outside of paths and addresses."""
-    every = (token for text in request for token in tokens(text))
-    return [w for token in every if not PATH.search(token) for w in words_of(token)]
 
 
 def _are_said(folder: str, said: Iterable[str]) -> bool:
@@ -177,30 +171,28 @@ def _is_free_name(
         addresses: words of the request's addresses count for the name.
         has_it: the file has its name already, so that a folder is enough.
     """
-    said, every = _spoken(request), _spoken(request, addresses=addresses)
-    folder, _, last = normal(path).rpartition("/")
-    stem, begins = os.path.splitext(last)[0], {word[:4] for word in every}
-    return is_plain(path) and (
-        is_named(path, request)
-        or (
-            _are_said(folder, said)
-            and (not stem.isupper() or any(map(str.isdigit, stem)))
-            and (
-                (has_it and folder != "")
-                or any(word[:4] in begins for word in words_of(stem))
-            )
-        )
-    )
+    if not is_plain(path) or is_named(path, request):
+        return is_plain(path)
+    folder, last = os.path.split(normal(path))
+    stem = os.path.splitext(last)[0]
+    in_capitals = stem.isupper() and not any(map(str.isdigit, stem))
+    if in_capitals or not _are_said(folder, _spoken(request)):
+        return False
+    begins = {word[:4] for word in _spoken(request, addresses=addresses)}
+    return (has_it and folder != "") or any(w[:4] in begins for w in words_of(stem))
 
 
-def _spoken(request: Iterable[str], *, addresses: bool = False) -> set[str]:
-    every = (token for text in request for token in tokens(text))
-    return {
-        word
-        for token in every
-        if addresses or "://" not in token
-        for word in words_of(token.rpartition("/")[2] if "://" in token else token)
-    }
+def _spoken(
+    request: Iterable[str], *, paths: bool = True, addresses: bool = False
+) -> set[str]:
+    """Return the words of a request, for addresses of their last part."""
+    found: set[str] = set()
+    for token in (token for text in request for token in tokens(text)):
+        if "://" not in token and (paths or not PATH.search(token)):
+            found.update(words_of(token))
+        elif addresses:
+            found.update(words_of(token.rpartition("/")[2]))
+    return found
 
 
 def is_plain(path: str) -> bool:
@@ -214,16 +206,17 @@ def is_plain(path: str) -> bool:
 
 def _is_mentioned(stem: str, workspace: File) -> bool:
     """Whether code in the workspace may name the script."""
+    name = stem.lower().encode()
     try:
-        return any(
-            number >= _MOST_FILES
-            or file.stat().st_size > _MOST_BYTES
-            or _names(file.read_bytes(), stem)
-            for number, file in enumerate(_code(workspace))
-            if file.name != f"{stem}.py"
-        )
+        for number, file in enumerate(_code(workspace)):
+            if number >= _MOST_FILES or file.stat().st_size > _MOST_BYTES:
+                return True
+            code = b"" if file.name == f"{stem}.py" else file.read_bytes()
+            if name in code.lower() or b"*.py" in code:
+                return True
     except OSError:
         return True
+    return False
 
 
 def _code(workspace: File) -> Iterator[File]:
@@ -235,11 +228,6 @@ def _code(workspace: File) -> Iterator[File]:
         folders[:] = [name for name in folders if name not in _INSTALLED]
         files = (File(folder, name) for name in names if name.lower().endswith(CODE))
         yield from filter(File.is_file, files)
-
-
-def _names(code: bytes, stem: str) -> bool:
-    """Whether code may name a script, in any letter case."""
-    return stem.lower().encode() in code.lower() or b"*.py" in code
 
 
 def _name_words(stem: str) -> list[str]:

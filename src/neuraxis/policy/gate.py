@@ -60,11 +60,6 @@ class Gate(Struct, frozen=True, kw_only=True):
     files: FileHistory | None = None
     """What is known of the workspace's files; None: no file is protected."""
 
-    def may_ask(self, step: Step) -> bool:
-        """Check whether approval may be asked: the step is sure to run."""
-        plugin, spec = step.command.plugin.name, step.command.spec
-        return self.policy.may_ask(plugin, spec)
-
 
 def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
     """What the policy says of a step with these arguments."""

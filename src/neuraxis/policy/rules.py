@@ -21,8 +21,9 @@ from msgspec import Struct
 from neuraxis.call_errors import yes_way_out
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import Named, did_you_mean, listed, nearest, quote
+from neuraxis.planning.plan import Step
 from neuraxis.policy.decision import ALLOWED, Decision, Facts, Verdict
-from neuraxis.policy.provenance.labels import Traced
+from neuraxis.policy.provenance.labels import Origin
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
 from neuraxis.settings import items_of
@@ -99,8 +100,8 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
                 the verdict is that of the rules.
         """
         target = f"{plugin}.{spec.name}"
-        traced = facts.traced if facts else ()
-        given = target, spec, arguments, traced
+        origins = [one for item in facts.traced for one in item.label] if facts else []
+        given = target, spec, arguments, origins
         found = [rule for rule in self.rules if _matches(rule, *given)]
         if spec.effects.needs_approval and (found or self.default != "deny"):
             found.append(_DECLARED)
@@ -117,12 +118,15 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
             frees_files=rule.verdict == "allow",
         )
 
-    def may_ask(self, plugin: str, spec: CommandSpec) -> bool:
-        """Whether a rule may ask for approval of this command's calls."""
-        if self.default == "ask" or spec.effects.needs_approval:
-            return True
-        at = f"{plugin}.{spec.name}", spec
-        return any(rule.verdict == "ask" and is_for(rule, *at) for rule in self.rules)
+    def may_ask(self, step: Step) -> bool:
+        """Whether a rule may ask about a step: it is sure to run."""
+        spec = step.command.spec
+        asks = [rule for rule in self.rules if rule.verdict == "ask"]
+        return (
+            self.default == "ask"
+            or spec.effects.needs_approval
+            or any(is_for(rule, step.tool, spec) for rule in asks)
+        )
 
 
 def is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
@@ -133,21 +137,17 @@ def is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
 
 
 def _matches(
-    rule: Rule,
-    target: str,
-    spec: CommandSpec,
-    arguments: Json,
-    traced: Sequence[Traced],
+    rule: Rule, target: str, spec: CommandSpec, arguments: Json, origins: list[Origin]
 ) -> bool:
     if not is_for(rule, target, spec):
         return False
-    if rule.origin and not any(
-        origin.open_world
-        if rule.origin == "outside"
-        else fnmatchcase(origin.source, rule.origin)
-        for item in traced
-        for origin in item.label
-    ):
+    found = [
+        origin
+        for origin in origins
+        if (rule.origin == "outside" and origin.open_world)
+        or fnmatchcase(origin.source, rule.origin)
+    ]
+    if rule.origin and not found:
         return False
     given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
     if rule.verdict != "allow":

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path as File
 
-from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
 from neuraxis.planning.references import ITEM
-from neuraxis.policy.provenance.labels import FILES, OWN, How, Label, Traced
-from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.provenance.labels import FILES, OWN, How, Traced
+from neuraxis.policy.provenance.tracker import Origins, refs_of
 from neuraxis.policy.provenance.words import is_own, leaves, named_files
 from neuraxis.references.path import walk
 from neuraxis.sandbox.files.paths import FileRefused
@@ -27,49 +26,34 @@ def trace(
     origins: Origins, step: Step, arguments: Json, workspace: File
 ) -> tuple[Traced, ...]:
     """Every value of a call that has a label; `arguments` are resolved."""
-    placed = [*_references(origins, step)]
-    found = [
-        Traced(path=path, value=walk(arguments, path), label=label, how=how)
-        for path, label, how in placed
-        if label
-    ]
+    found = [*_references(origins, step, arguments)]
     if origins.read:
+        placed = [item.path for item in found]
         found += [
             Traced(path=path, value=value, label=origins.read)
             for path, value in leaves(step.arguments)
-            if not any(path[: len(at)] == at for at, _, _ in placed)
+            if not any(path[: len(at)] == at for at in placed)
             and not is_own(value, origins.own_words)
         ]
-    if label := _repeats(origins, step):
+    if step.item is not None and all(ref.asset_id != ITEM for ref in refs_of(step)):
+        label = origins.results.get(f"{step.part_of}.{ITEM}", OWN)
         found.append(Traced(path=(), value=None, label=label, how="loop"))
-    return (*found, *_contents(origins, arguments, step.command.marks, workspace))
+    found += _contents(origins, arguments, step.command.marks, workspace)
+    return tuple(item for item in found if item.label)
 
 
-def _references(origins: Origins, step: Step) -> Iterator[tuple[Path, Label, How]]:
-    """Yield what the references of a step are made of, by place."""
+def _references(origins: Origins, step: Step, arguments: Json) -> Iterator[Traced]:
+    """Yield what the references of a step led to."""
     for binding in step.bindings:
-        template = binding.template
-        label = OWN.union(*(origins.label(ref, step) for ref in template.refs))
-        if template.whole:
-            yield binding.path, label, "reference"
-        else:  # the words around it are the model's
-            yield binding.path, label | origins.read, "text"
-    for path, ref in step.asset_refs:
-        yield path, origins.label(ref, step), "reference"
-
-
-def _repeats(origins: Origins, step: Step) -> Label:
-    """Return the label of a list that only decides how often.
-
-    Of a loop whose calls take nothing of the items.
-    """
-    if step.item is None:
-        return OWN
-    refs = [ref for binding in step.bindings for ref in binding.template.refs]
-    refs += [ref for _, ref in step.asset_refs]
-    if any(ref.asset_id == ITEM for ref in refs):
-        return OWN
-    return origins.results.get(f"{step.item.part_of}.{ITEM}", OWN)
+        template, at = binding.template, binding.path
+        how: How = "reference" if template.whole else "text"
+        # the words around a reference are the model's
+        label = OWN if template.whole else origins.read
+        label = label.union(*(origins.label(ref, step) for ref in template.refs))
+        yield Traced(path=at, value=walk(arguments, at), label=label, how=how)
+    for at, ref in step.asset_refs:
+        label, value = origins.label(ref, step), walk(arguments, at)
+        yield Traced(path=at, value=value, label=label, how="reference")
 
 
 def _contents(
@@ -80,12 +64,10 @@ def _contents(
     Who names a file that is not there is told names that are nearly so.
     """
     for place, use in marks.files:
-        if use not in ("read", "run", "change", "remove"):
-            continue
         given = named_files(arguments, marks, use)
         if not given and isinstance(arguments, dict) and place[0] not in arguments:
             given = ["."]  # what is left out is the whole workspace
-        for value in given:
+        for value in given if use not in ("write", "folder") else ():
             label = OWN
             if use in ("read", "run"):
                 label = origins.of_file(workspace, value, run=use == "run")

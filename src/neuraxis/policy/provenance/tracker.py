@@ -149,8 +149,7 @@ class Origins(Struct):
 
     def loops(self, step: Step, loop: Loop) -> None:
         """Record that a step repeats for each item of a list."""
-        refs = [ref for binding in loop.bindings for ref in binding.template.refs]
-        refs += [ref for _, ref in loop.asset_refs]
+        refs = refs_of(loop)
         label = OWN.union(*(self.label(ref, step) for ref in refs))
         if self.read and not refs:
             label |= self.read  # the model wrote the list itself
@@ -283,3 +282,9 @@ class Origins(Struct):
     def _reads_private(self, label: Label, call_id: str) -> None:
         if is_private(label):
             self.private.add(call_id.partition(".")[0])
+
+
+def refs_of(one: Step | Loop) -> list[AssetRef]:
+    """Return the references of a call, or of a loop's list."""
+    refs = [ref for binding in one.bindings for ref in binding.template.refs]
+    return refs + [ref for _, ref in one.asset_refs]
