@@ -119,7 +119,7 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
         )
 
     def may_ask(self, step: Step) -> bool:
-        """Whether a rule may ask about a step: it is sure to run."""
+        """Whether a rule may ask about a step before it runs."""
         spec = step.command.spec
         asks = [rule for rule in self.rules if rule.verdict == "ask"]
         return (
