@@ -70,7 +70,7 @@ def _answers(facts: Facts, gate: Gate) -> Label:
     origins, step, marks = gate.origins, facts.step, facts.marks
     label = origins.answers(step, facts.traced)
     if marks.files:
-        stays = facts.named("change", "remove")
+        stays = facts.named("change", "move", "remove")
         kept = OWN.union(*(origins.of_file(gate.workspace, path) for path in stays))
         moved = any(use == "remove" for _, use in marks.files)
         origins.keeps(step.call.id, kept, moved=moved)

@@ -8,11 +8,11 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from neuraxis.messages import CallError
+from neuraxis.messages import CallError, Path
 from neuraxis.planning.plan import Step
 from neuraxis.policy.provenance.labels import Traced
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import named_files
+from neuraxis.policy.provenance.words import leaves
 from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.schema.annotations import Annotations, FileUse
 from neuraxis.specs import Json
@@ -71,7 +71,18 @@ class Facts(Struct, frozen=True, kw_only=True):
         """Files of the user's whose change needs a yes."""
         return [path for path, _, why in self.own if why]
 
-    def named(self, *uses: FileUse) -> list[str]:
-        """Return the files that the call names for one of these uses."""
+    @property
+    def uses(self) -> list[tuple[Path, str, FileUse | Use]]:
+        """The files that the call names, and what it does to each."""
         marks = self.marks
-        return named_files(self.arguments, marks, *uses) if marks.files else []
+        found: list[tuple[Path, str, FileUse | Use]] = []
+        for place, value in leaves(self.arguments) if marks.files else ():
+            use = marks.file_use(place)
+            if use is not None and value is not None:
+                moved = use == "remove" and marks.moves
+                found.append((place, str(value), "move" if moved else use))
+        return found
+
+    def named(self, *uses: FileUse | Use) -> list[str]:
+        """Return the files that the call names for one of these uses."""
+        return [path for _, path, use in self.uses if use in uses]

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
-from neuraxis.policy.provenance.words import leaves, tokens
+from neuraxis.policy.provenance.words import tokens
 from neuraxis.sandbox.files.naming import PATH, is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
@@ -55,19 +55,15 @@ _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
 def is_free_file_use(facts: Facts) -> bool:
     """Whether all that a call does to files is free."""
-    marks = facts.marks
-    every = [(v, marks.file_use(path)) for path, v in leaves(facts.arguments)]
-    said = facts.origins.own_words
-    taken = [normal(str(v)) for v, use in every if use in ("read", "remove")]
+    marks, said = facts.marks, facts.origins.own_words
+    taken = [normal(path) for path in facts.named("read", "move", "remove")]
     kept = {os.path.basename(path) for path in taken if _is_pointed_at(path, said)}
-    uses = [(value, use) for value, use in every if use not in (None, "read")]
-    if {use for _, use in uses} == {"remove", "write"}:
-        uses = [(path, "move" if use == "remove" else use) for path, use in uses]
+    uses = [(path, use) for _, path, use in facts.uses if use != "read"]
     places = {place for place, use in marks.files if use != "read"}
     return (
         bool(uses)
         and places.issuperset(marks.trusted_only)
-        and all(_is_free(str(path), str(use), facts, kept) for path, use in uses)
+        and all(_is_free(path, use, facts, kept) for path, use in uses)
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.call_errors import can_be_undone
@@ -21,12 +22,10 @@ from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.later import Later
 from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.three_rules import offers_of
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory, Use
-from neuraxis.schema.annotations import CHANGES, Annotations
 from neuraxis.specs import Json
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
@@ -63,35 +62,27 @@ class Gate(Struct, frozen=True, kw_only=True):
 
 def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
     """What the policy says of a step with these arguments."""
-    command, origins = step.command, gate.origins
     facts = Facts(
         step=step,
         arguments=arguments,
-        traced=trace(origins, step, arguments, gate.workspace),
-        origins=origins,
+        origins=gate.origins,
         workspace=gate.workspace,
         files=gate.files,
-        own=[*_own_files(arguments, command.marks, gate)],
     )
-    plugin, spec = command.plugin.name, command.spec
+    facts = replace(facts, traced=trace(facts), own=[*_own_files(facts)])
+    plugin, spec = step.command.plugin.name, step.command.spec
     decision = gate.policy.decide(plugin, spec, arguments, facts)
     if decision.verdict != "deny" and not decision.frees_files:
         decision = _with_files(decision, facts)
     return decision, facts
 
 
-def _own_files(
-    arguments: Json, marks: Annotations, gate: Gate
-) -> Iterator[tuple[str, Use, str]]:
+def _own_files(facts: Facts) -> Iterator[tuple[str, Use, str]]:
     """Yield the user's files that a call would change, as in `Facts.own`."""
-    files = gate.files
-    if files is None or not marks.changes_files:
-        return
-    for place, path in leaves(arguments):
-        use = marks.file_use(place)
-        if use in CHANGES and isinstance(path, str) and files.is_users(path):
-            use = "move" if use == "remove" and marks.moves else use
-            yield path, use, files.risk(path, use, gate.origins.own_words)
+    files, words = facts.files, facts.origins.own_words
+    for _, path, use in facts.uses if files is not None else ():
+        if use in ("write", "change", "move", "remove") and files.is_users(path):
+            yield path, use, files.risk(path, use, words)
 
 
 def _with_files(decision: Decision, facts: Facts) -> Decision:

@@ -25,23 +25,21 @@ def lost_of_call(facts: Facts, replaces: Mapping[str, Json]) -> list[str]:
         facts: of the call.
         replaces: the user's files that it would change, with their digests.
     """
-    marks, named = facts.marks, list(leaves(facts.arguments))
-    objects = _objects(facts.arguments, facts)
-    kept = {line for _, value in named for line in str(value).splitlines()}
-    for name in facts.named("read", "remove"):
+    objects, given = _objects(facts.arguments, facts), leaves(facts.arguments)
+    kept = {line for _, value in given for line in str(value).splitlines()}
+    for name in facts.named("read", "move", "remove"):
         kept.update(text_of(facts.workspace, name).splitlines())
     shown: list[str] = []
-    for place, name in named:
-        use = marks.file_use(place)
-        if use != "write" and (use != "remove" or marks.moves):
+    for _, name, use in facts.uses:
+        if use not in ("write", "remove"):
             continue
-        digest = replaces.get(str(name))
-        text = text_of(facts.workspace, str(name), str(digest)) if digest else ""
+        digest = replaces.get(name)
+        text = text_of(facts.workspace, name, str(digest)) if digest else ""
         if text and use == "write" and objects:
             lines = len(text.splitlines())
-            shown.append(call_errors.replaced_by(str(name), lines, objects))
+            shown.append(call_errors.replaced_by(name, lines, objects))
         else:
-            shown += lost_lines(str(name), text, kept if use == "write" else ())
+            shown += lost_lines(name, text, kept if use == "write" else ())
     return shown
 
 

@@ -190,17 +190,15 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
 
 def _asks_deed(facts: Facts, item: Traced | None = None) -> str:
     """Why a deed is asked about; `item`: an unnamed path."""
-    marks, words = facts.marks, facts.origins.own_words
+    words = facts.origins.own_words
     code = [p for p in facts.named("write", "change") if not is_document(p, words)]
-    name = "" if item is None else str(item.value)
-    use = "" if item is None else str(marks.file_use(item.path))
-    # to name it would not always be enough
-    if use in ("", "run") or code or name in facts.risky:
-        return call_errors.asks_deed(describe(facts.origins.read), code)
-    # what lies outside of the workspace is nothing to tell the model of
-    is_new = is_plain(name) and operations.look(facts.workspace, name) is None
-    use = "move" if use == "remove" and marks.moves else use
-    return call_errors.asks_path(name, use, is_new=is_new)
+    for at, name, use in facts.uses if item is not None and not code else ():
+        if at == item.path and use != "run" and name not in facts.risky:
+            # what lies outside of the workspace is nothing to tell the model of
+            is_new = is_plain(name) and operations.look(facts.workspace, name) is None
+            return call_errors.asks_path(name, use, is_new=is_new)
+    # to name it would not be enough
+    return call_errors.asks_deed(describe(facts.origins.read), code)
 
 
 def _is_unsaid(item: Traced, facts: Facts) -> bool:

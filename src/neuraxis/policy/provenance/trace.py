@@ -10,23 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path as File
 
-from neuraxis.planning.plan import Step
 from neuraxis.planning.references import ITEM
+from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.labels import FILES, OWN, How, Traced
-from neuraxis.policy.provenance.tracker import Origins, refs_of
-from neuraxis.policy.provenance.words import is_own, leaves, named_files
+from neuraxis.policy.provenance.tracker import refs_of
+from neuraxis.policy.provenance.words import is_own, leaves
 from neuraxis.references.path import walk
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.workspace import read_bytes
-from neuraxis.schema.annotations import Annotations
-from neuraxis.specs import Json
 
 
-def trace(
-    origins: Origins, step: Step, arguments: Json, workspace: File
-) -> tuple[Traced, ...]:
-    """Every value of a call that has a label; `arguments` are resolved."""
-    found = [*_references(origins, step, arguments)]
+def trace(facts: Facts) -> tuple[Traced, ...]:
+    """Every value of a call that has a label."""
+    origins, step = facts.origins, facts.step
+    found = [*_references(facts)]
     if origins.read:
         placed = [item.path for item in found]
         found += [
@@ -38,12 +35,13 @@ def trace(
     if step.item is not None and all(ref.asset_id != ITEM for ref in refs_of(step)):
         label = origins.results.get(f"{step.part_of}.{ITEM}", OWN)
         found.append(Traced(path=(), value=None, label=label, how="loop"))
-    found += _contents(origins, arguments, step.command.marks, workspace)
+    found += _contents(facts)
     return tuple(item for item in found if item.label)
 
 
-def _references(origins: Origins, step: Step, arguments: Json) -> Iterator[Traced]:
+def _references(facts: Facts) -> Iterator[Traced]:
     """Yield what the references of a step led to."""
+    origins, step, arguments = facts.origins, facts.step, facts.arguments
     for binding in step.bindings:
         template, at = binding.template, binding.path
         how: How = "reference" if template.whole else "text"
@@ -56,25 +54,24 @@ def _references(origins: Origins, step: Step, arguments: Json) -> Iterator[Trace
         yield Traced(path=at, value=value, label=label, how="reference")
 
 
-def _contents(
-    origins: Origins, arguments: Json, marks: Annotations, workspace: File
-) -> Iterator[Traced]:
+def _contents(facts: Facts) -> Iterator[Traced]:
     """The files that arguments name, where others may have written them.
 
     Who names a file that is not there is told names that are nearly so.
     """
-    for place, use in marks.files:
-        given = named_files(arguments, marks, use)
-        if not given and isinstance(arguments, dict) and place[0] not in arguments:
-            given = ["."]  # what is left out is the whole workspace
-        for value in given if use not in ("write", "folder") else ():
-            label = OWN
-            if use in ("read", "run"):
-                label = origins.of_file(workspace, value, run=use == "run")
-            if label:
-                yield Traced(path=place, value=value, label=label, how="file")
-            elif _has_near(workspace, value):
-                yield Traced(path=place, value=value, label=FILES, how="near")
+    given = facts.arguments
+    uses = [one for one in facts.uses if one[2] not in ("write", "folder")]
+    for place, use in facts.marks.files:
+        if use == "read" and isinstance(given, dict) and place[0] not in given:
+            uses.append((place, ".", use))  # what is left out is the whole workspace
+    for place, path, use in uses:
+        label = OWN
+        if use in ("read", "run"):
+            label = facts.origins.of_file(facts.workspace, path, run=use == "run")
+        if label:
+            yield Traced(path=place, value=path, label=label, how="file")
+        elif _has_near(facts.workspace, path):
+            yield Traced(path=place, value=path, label=FILES, how="near")
 
 
 def _has_near(workspace: File, path: str) -> bool:

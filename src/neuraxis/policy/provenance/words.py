@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from neuraxis.messages import Path
-from neuraxis.schema.annotations import Annotations, FileUse
 from neuraxis.specs import Json
 
 LONGEST = 500
@@ -37,15 +36,6 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
             stack += [((*at, index), part) for index, part in enumerate(parts)]
         elif item is None or isinstance(item, str | int | float):
             yield at, item
-
-
-def named_files(arguments: Json, marks: Annotations, *uses: FileUse) -> list[str]:
-    """Return the paths that a call names for one of these uses."""
-    return [
-        str(value)
-        for place, value in leaves(arguments)
-        if value is not None and marks.file_use(place) in uses
-    ]
 
 
 def tokens(text: str) -> list[str]:
