@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec.structs import replace
-
 from neuraxis import call_errors
-from neuraxis.events import ApprovalAnswered
+from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.planning.plan import Step
 from neuraxis.policy.ask import (
     TooLong,
@@ -130,15 +128,17 @@ async def ask_about_files(
     is_own = not held.keys() <= {"made"}
     decision = Decision(verdict="ask", reason=reason, own_files=is_own)
     facts = Facts(step=step, arguments=files)
-    asked = question_of(facts, decision)
     if is_allowed(facts, decision, gate):
         return ""
     if gate.approve is None:
         return call_errors.NOBODY
-    call = {**shown_call(step, step.arguments), "files": files}
-    if lost:
-        call["lost"] = list(lost)
-    summary = call_errors.summary(step.tool, step.arguments, reason)
-    asked = replace(asked, call=call, origins={}, summary=summary)
+    call = shown_call(step, step.arguments) | {"files": files}
+    asked = ApprovalAsked(
+        id=step.call.id,
+        call=call | ({"lost": [*lost]} if lost else {}),
+        reason=reason,
+        digest=digest_of(facts),
+        summary=call_errors.summary(step.tool, step.arguments, reason),
+    )
     async with gate.approvals.one_by_one:
         return await ask_person(asked, lambda: asked.digest, gate)

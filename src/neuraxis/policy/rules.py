@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from neuraxis.call_errors import yes_way_out
 from neuraxis.errors import ConfigError
@@ -259,10 +259,12 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: tuple[Rule, ...] = ()
     default: Default = "by_origin"
     undeclared: Literal["inside", "outside"] = "inside"
-    yes_to: list[str] | str = ""
-    allow_hosts: list[str] | str = ""
+    yes_to: tuple[str, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
 
 
+_LISTS = ("yes_to", "allow_hosts")
+"""Fields that may be written as one text with commas."""
 _WORDS: dict[str, tuple[str, ...]] = {
     "policy": _Section.__struct_fields__,
     "rules": Rule.__struct_fields__,
@@ -280,17 +282,13 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
     Raises:
         ConfigError: a word in it is not known.
     """
+    texts = {name: section[name] for name in _LISTS if name in section}
+    lists = {n: items_of(one) for n, one in texts.items() if isinstance(one, str)}
     try:
-        read = msgspec.convert(section, _Section)
+        read = msgspec.convert({**section, **lists}, _Section)
     except msgspec.ValidationError as error:
         raise ConfigError(_fault(str(error))) from None
-    return Policy(
-        rules=read.rules,
-        default=read.default,
-        undeclared=read.undeclared,
-        yes_to=tuple(items_of(read.yes_to)),
-        allow_hosts=tuple(items_of(read.allow_hosts)),
-    )
+    return Policy(**structs.asdict(read))
 
 
 def _fault(found: str) -> str:

@@ -72,7 +72,7 @@ class _Past(Struct):
                 origins.said(event.content)
             case AssetStored() if event.id not in self.started:  # attached
                 own = PROGRAM if event.own else FILES
-                label = self.given if origins.is_nested else own
+                label = own if origins.handed is None else self.given
                 origins.is_made_of(label, event.id)
             case CallStarted():
                 self.started.add(event.id)

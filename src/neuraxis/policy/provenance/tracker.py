@@ -58,9 +58,7 @@ class Origins(Struct):
     private: set[str] = set()
     """Calls that read something private, shown or not: what it decides tells it."""
     request: list[str] = []
-    """What the user said in this request."""
-    asked_by: tuple[str, ...] = ()
-    """The request of the run around a nested session."""
+    """What the user said in this request; in a nested session, in the one around it."""
     instructions: str = ""
     """What the program told the model; its words count in each request."""
     sent: set[str] = set()
@@ -69,10 +67,8 @@ class Origins(Struct):
     """Files that each running call wrote."""
     vouched: dict[str, tuple[tuple[Path, ...], Label]] = {}
     """By call id: the vouched fields of an answer, and what its call was made of."""
-    given: Label = OWN
-    """What a session inside of a command is handed is made of: requests and objects."""
-    is_nested: bool = False
-    """Whether a command handed over the requests and the objects."""
+    handed: Label | None = None
+    """Of the requests and objects that a command hands a nested session, if it is."""
     undeclared_outside: bool = False
     """Whether a command that says nothing of it counts as one that others write."""
     private_sources: frozenset[str] = frozenset()
@@ -98,10 +94,9 @@ class Origins(Struct):
         self.told(self.unseen)
         self.unseen.clear()
         self.fresh.clear()
-        self.request[:] = self.asked_by
-        if not self.is_nested:
+        if self.handed is None:
             self.sent.clear()
-            self.request.append(text)
+            self.request[:] = [text]
 
     @property
     def own_words(self) -> tuple[str, ...]:
@@ -217,7 +212,9 @@ class Origins(Struct):
 
     def attached(self, asset_id: str, *, own: bool = False) -> None:
         """An object was handed to the session; `own`: no outsider wrote it."""
-        label = self.given if self.is_nested else PROGRAM if own else FILES
+        label = self.handed
+        if label is None:
+            label = PROGRAM if own else FILES
         self.is_made_of(label, asset_id)
         self.reads(label)  # the model is shown what it is
 
