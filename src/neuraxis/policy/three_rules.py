@@ -203,23 +203,19 @@ def _asks_deed(facts: Facts, item: Traced | None = None) -> str:
 
 def _is_unsaid(item: Traced, facts: Facts) -> bool:
     """Whether a place for the user's values only holds another."""
-    spec, value, path = facts.step.command.spec, item.value, item.path
+    value, path, words = item.value, item.path, facts.origins.own_words
     places = facts.marks.trusted_only
-    if not places and spec.effects.destructive:
+    if not places and facts.step.command.spec.effects.destructive:
         places = ((),)  # it says of none that it takes others'
     if not _meets(places, path):
         return False
-    if is_covered(places, path):
-        inside = [leaf for _, leaf in leaves(value, ("",))]
-    elif isinstance(value, dict | list | tuple):
-        found = leaves(value, path)
-        inside = [leaf for at, leaf in found if is_covered(places, at)]
-        if not inside:
-            return False
-    else:
-        return True  # an object has what it has in that place
-    words = facts.origins.own_words
-    return not inside or not all(is_own(leaf, words) for leaf in inside)
+    whole = is_covered(places, path)
+    found = leaves(value, ("",) if whole else path)
+    inside = [leaf for at, leaf in found if whole or is_covered(places, at)]
+    if inside:
+        return not all(is_own(leaf, words) for leaf in inside)
+    # an object has what it has in that place, and nothing is nobody's word
+    return whole or not isinstance(value, dict | list | tuple)
 
 
 def _deed(facts: Facts, reason: str) -> Decision:

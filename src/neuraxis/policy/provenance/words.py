@@ -59,13 +59,7 @@ def is_own(value: Json, texts: Iterable[str]) -> bool:
     wanted = value.split()
     if not all(any(map(str.isalnum, part)) for part in wanted):
         return False
-    wanted = [_folded(part) for part in wanted]
-    for text in texts:
-        said = [_folded(token) for token in tokens(text)]
-        for at in range(len(said) - len(wanted) + 1):
-            if said[at : at + len(wanted)] == wanted:
-                return True
-    return False
+    return any(_line(wanted) in _line(tokens(text)) for text in texts)
 
 
 def place_of(value: Json, text: str) -> int:
@@ -139,8 +133,10 @@ def _bare(part: str) -> str:
     return text[:end]
 
 
-def _folded(token: str) -> str:
-    return token if _SPECIAL.intersection(token) else token.lower()
+def _line(found: Iterable[str]) -> str:
+    """Return tokens in one line, plain words without their case."""
+    folded = (one if _SPECIAL.intersection(one) else one.lower() for one in found)
+    return f" {' '.join(folded)} "
 
 
 def _number(token: str) -> float | None:
