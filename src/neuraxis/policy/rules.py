@@ -13,12 +13,12 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
 import msgspec
 from msgspec import Struct, structs
 
-from neuraxis.call_errors import yes_way_out
+from neuraxis import call_errors
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import Named, did_you_mean, listed, nearest, quote
 from neuraxis.planning.plan import Step
@@ -26,10 +26,11 @@ from neuraxis.policy.decision import ALLOWED, Decision, Facts, Verdict
 from neuraxis.policy.provenance.labels import Origin
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
+from neuraxis.schema.schema import Schema
 from neuraxis.settings import items_of
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
-Default = Verdict | Literal["by_origin", "mild"]
+Default = Literal["by_origin", "mild", "allow", "ask", "deny"]
 _STRICTNESS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 _LOG = logging.getLogger("neuraxis.policy")
 _OPEN = ("additionalProperties", "patternProperties", "$ref", "anyOf", "oneOf", "allOf")
@@ -114,7 +115,7 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
         return Decision(
             verdict=rule.verdict,
             reason=reason,
-            way_out=yes_way_out(target),
+            way_out=call_errors.yes_way_out(target),
             frees_files=rule.verdict == "allow",
         )
 
@@ -265,15 +266,6 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 _LISTS = ("yes_to", "allow_hosts")
 """Fields that may be written as one text with commas."""
-_WORDS: dict[str, tuple[str, ...]] = {
-    "policy": _Section.__struct_fields__,
-    "rules": Rule.__struct_fields__,
-    "verdict": get_args(Verdict),
-    "effects": get_args(EffectKind),
-    "default": ("by_origin", "mild", *get_args(Verdict)),
-    "undeclared": ("inside", "outside"),
-}
-"""The words that a field of the settings takes, or the fields of a table."""
 
 
 def policy_from(section: Mapping[str, Json]) -> Policy:
@@ -284,19 +276,10 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
     """
     texts = {name: section[name] for name in _LISTS if name in section}
     lists = {n: items_of(one) for n, one in texts.items() if isinstance(one, str)}
+    given = {**section, **lists}
     try:
-        read = msgspec.convert({**section, **lists}, _Section)
-    except msgspec.ValidationError as error:
-        raise ConfigError(_fault(str(error))) from None
-    return Policy(**structs.asdict(read))
-
-
-def _fault(found: str) -> str:
-    """Say where the settings are wrong, and which words they take there."""
-    what, _, place = found.partition(" - at ")
-    where = place.strip("`").removeprefix("$")
-    name = where.rpartition(".")[2].partition("[")[0] or "policy"
-    words = ", ".join(_WORDS.get(name, ()))
-    if words and what.startswith(("Invalid enum value", "Object contains unknown")):
-        what = f"expected one of {words}, got {what.split(maxsplit=3)[3]}"
-    return f"policy{where}: {what}. See docs/security.md, Rules of your own"
+        return Policy(**structs.asdict(msgspec.convert(given, _Section)))
+    except msgspec.ValidationError:
+        problems = Schema(msgspec.json.schema(_Section)).problems(given)
+        told = call_errors.invalid_param("policy", problems).message
+        raise ConfigError(f"{told} See docs/security.md, Rules of your own") from None
