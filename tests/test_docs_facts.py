@@ -17,7 +17,7 @@ from neuraxis import settings as settings_module
 from neuraxis.cli.main import cli
 from neuraxis.execution.runtime import Runtime
 from neuraxis.models.http.settings import Options, options_for
-from neuraxis.plugins import extensions
+from neuraxis.plugins import effects_and_examples
 from neuraxis.policy.rules import policy_from
 from neuraxis.settings import load
 
@@ -260,7 +260,9 @@ def test_the_words_of_effects() -> None:
     """Those of plugins.md and plans.md are the ones that are taken."""
     for name in ("docs/plugins.md", "docs/plans.md"):
         text = _text(name)
-        assert [kind for kind in extensions.KINDS if f"`{kind}`" not in text] == []
+        assert [
+            kind for kind in effects_and_examples.KINDS if f"`{kind}`" not in text
+        ] == []
 
 
 # --- dependencies --------------------------------------------------------------

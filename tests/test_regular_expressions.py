@@ -112,8 +112,8 @@ COVERED = {
     "dialects.families.tagged:_tags": "its patterns stand in `TAGGED`",
     "models.http.optional_parts:option": "its patterns are fields of what it gives",
     "parsing.json_scan:markers_pattern": "its patterns stand in the dialects' modules",
-    "sandbox.files.naming:is_called": "the words of a name, between letters",
-    "sandbox.files.naming:is_named": "a file's name, escaped, between letters",
+    "sandbox.files.named_files:is_called": "the words of a name, between letters",
+    "sandbox.files.named_files:is_named": "a file's name, escaped, between letters",
     "planning.save:_text": "a name of an answer, escaped, between letters",
 }
 AT_A_PLACE = {
@@ -135,7 +135,7 @@ ENDS_OF_FORMS = {
 SHORTER = {
     "models.openai.rejections:": answers.MOST_TEXT,
     "models.http.optional_parts:": answers.MOST_TEXT,
-    "dialects.lead_in:": 400,  # of the words before and behind a call
+    "dialects.call_context:": 400,  # of the words before and behind a call
 }
 """Texts that are cut before: their length."""
 

@@ -30,7 +30,7 @@ from neuraxis.formatting import quote
 from neuraxis.messages import Call, CallError, Completion, Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.build import build
-from neuraxis.plugins.functions.places import Spot, spot_of
+from neuraxis.plugins.functions.source_location import Spot, spot_of
 from neuraxis.plugins.loader import as_given, load_plugin, without_code
 from neuraxis.plugins.manifest.load import lines_of_commands
 from neuraxis.plugins.registry import Plugin, Registry, close_all

@@ -11,7 +11,7 @@ from neuraxis.bridges import skill, skills
 from neuraxis.bridges.skill_file import read_skill_file
 from neuraxis.errors import CommandError, ConfigError, ManifestError
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plugins.lock import accept, write_lock
+from neuraxis.plugins.lock_file import accept, write_lock
 from neuraxis.sandbox.process.run import probe
 
 TEXT = """\

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis.dialects.intents.form import call_form
+from neuraxis.dialects.intents.call_grammar import call_form
 from neuraxis.errors import ConfigError
 from neuraxis.messages import CallForm, Message, Prompt
 from neuraxis.models.grammar import MOST_CALLS, constraint, gbnf, list_schema

@@ -24,7 +24,7 @@ from neuraxis.errors import ManifestError
 from neuraxis.messages import Message
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.functions.command import plugin_from
-from neuraxis.plugins.lock import facts
+from neuraxis.plugins.lock_file import facts
 from neuraxis.plugins.manifest.convert import to_json_schema, to_v2
 from neuraxis.plugins.manifest.write import to_yaml
 from neuraxis.plugins.registry import Command

@@ -473,7 +473,7 @@ def test_a_summary_says_how_much_it_leaves_out() -> None:
     told = summary("mail.send", {"to": to, "text": "x" * 500, "cc": [EVIL]})
     assert told == (
         'mail.send(to=["person0@corp.example", "person1@corp.example", … 198 more], '
-        f'text="{"x" * 59}… 442 more characters, cc=["{EVIL}"])'
+        f'text="{"x" * 59}…" (442 more characters), cc=["{EVIL}"])'
     )
     assert "… 1 more]" in summary("mail.send", {"to": ["x" * 500, EVIL]})
-    assert "… 1 more character)" in summary("mail.send", {"text": "x" * 59})
+    assert '…" (1 more character))' in summary("mail.send", {"text": "x" * 59})

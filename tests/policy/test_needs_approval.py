@@ -7,7 +7,7 @@ import pytest
 
 from neuraxis import Policy, Rule, Session, command
 from neuraxis.plugins.functions.command import plugin_from
-from neuraxis.plugins.lock import changes, entry
+from neuraxis.plugins.lock_file import changes, entry
 from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.plugins.manifest.write import to_yaml
 from neuraxis.policy.rules import EVERYTHING

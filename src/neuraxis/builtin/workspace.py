@@ -32,6 +32,14 @@ def read(context: Context, file_path: str, limit: int) -> bytes:
         raise CommandError(str(error)) from None
 
 
+def existing(context: Context, file_path: str, limit: int) -> bytes:
+    """Return the content to be replaced; empty if there is none."""
+    try:
+        return read(context, file_path, limit)
+    except CommandError:
+        return b""
+
+
 def read_text(context: Context, file_path: str, limit: int) -> str:
     """Return a file's text; warn if it is not UTF-8.
 

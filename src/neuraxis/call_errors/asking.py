@@ -257,8 +257,10 @@ def _counted(value: Json) -> str:
         return text
     items = cast("list[Json]", value) if isinstance(value, list) else []
     if len(items) < 2:
+        # closed, so that the model's text does not run into the reason
+        end = '"' if isinstance(value, str) else ""
         more = counted(len(text) - QUOTED, "more character")
-        return f"{text[:QUOTED]}… {more}"
+        return f"{text[:QUOTED]}…{end} ({more})"
     shown: list[str] = []
     for item in items:
         shown.append(quote(item))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from neuraxis.cli.continue_session import resume_options, session_to_continue
 from neuraxis.cli.display.text import echo, short
-from neuraxis.cli.earlier import resume_options, session_to_continue
 from neuraxis.cli.options import Choices, session_options
 from neuraxis.cli.run import ask, open_session, question_lines
 from neuraxis.errors import ConfigError, NeuraxisError

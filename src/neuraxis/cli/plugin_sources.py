@@ -223,7 +223,7 @@ def source_text(source: str, **options: str | None) -> str:
 
 def _lock(source: str, specs: Sequence[PluginSpec]) -> None:
     """Accept plugins that a person just added in the lock file."""
-    from neuraxis.plugins.lock import FILE_NAME, accept, read_lock, write_lock
+    from neuraxis.plugins.lock_file import FILE_NAME, accept, read_lock, write_lock
 
     file = Path(FILE_NAME)
     locked = read_lock(file)

@@ -196,8 +196,8 @@ def lock(
     """
     from neuraxis.cli.plugin_sources import load_all
     from neuraxis.plugins.loader import builtin_names, is_builtin
-    from neuraxis.plugins.lock import FILE_NAME, read_lock, write_lock
-    from neuraxis.plugins.lock import accept as accepted
+    from neuraxis.plugins.lock_file import FILE_NAME, read_lock, write_lock
+    from neuraxis.plugins.lock_file import accept as accepted
 
     given = (*source, *plugin)
     choices = Choices()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from neuraxis.cli import signals
+from neuraxis.cli.continue_session import resume_options, session_to_continue
 from neuraxis.cli.display.text import echo, echo_file, echo_json, inert, one_line
-from neuraxis.cli.earlier import resume_options, session_to_continue
 from neuraxis.cli.options import (
     Choices,
     make_session,

@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 import click
 from msgspec.structs import asdict, fields
 
+from neuraxis.cli.continue_session import (
+    existing_journal,
+    session_in,
+    session_to_continue,
+)
 from neuraxis.cli.display.text import (
     columns,
     echo,
@@ -19,7 +24,6 @@ from neuraxis.cli.display.text import (
     seconds,
     short,
 )
-from neuraxis.cli.earlier import existing_journal, session_in, session_to_continue
 from neuraxis.cli.options import (
     Choices,
     asset_folder,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
+from neuraxis.cli.continue_session import existing_journal, session_in
 from neuraxis.cli.display.text import echo, one_line, short
-from neuraxis.cli.earlier import existing_journal, session_in
 from neuraxis.cli.options import (
     Choices,
     journal_path,
@@ -108,8 +108,8 @@ def _undo(journal: Journal, last: _Change, path: Path, yes: bool) -> Undone:
     from neuraxis.sandbox.files.history import FileHistory
     from neuraxis.sandbox.files.versions import VersionStore, versions_root
     from neuraxis.session.build import build_workspace
-    from neuraxis.session.files import budget_of
     from neuraxis.session.inherit import Inherited
+    from neuraxis.session.workspace import budget_of
 
     settings, where = settings_of(Choices()), _workspace(last.events)
     if where.resolve() != build_workspace(None, Inherited(), settings).resolve():

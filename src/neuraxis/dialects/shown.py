@@ -13,6 +13,7 @@ from typing import Literal, cast
 from msgspec import Struct
 
 from neuraxis.call_errors import malformed_reply
+from neuraxis.dialects.call_context import ACT, is_reported, is_step, leads_elsewhere
 from neuraxis.dialects.families.cut import (
     QUOTED_LINE,
     before_frames,
@@ -22,8 +23,7 @@ from neuraxis.dialects.families.cut import (
     is_framed,
     without_frames,
 )
-from neuraxis.dialects.lead_in import ACT, is_reported, is_step, leads_elsewhere
-from neuraxis.dialects.segments import NEXT_QUESTION, adjacent, own_turn
+from neuraxis.dialects.lenient_reading import NEXT_QUESTION, adjacent, own_turn
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError
 from neuraxis.parsing.json_errors import Fault, broken

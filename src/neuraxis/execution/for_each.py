@@ -18,9 +18,9 @@ from neuraxis.assets.store import Kept, ReferenceLost
 from neuraxis.errors import CommandError, StorageError
 from neuraxis.execution.concurrent import goes_on, run_in_order, run_overlapping
 from neuraxis.execution.failures import crashed
-from neuraxis.execution.large import aside, is_large, leads_to_object
-from neuraxis.execution.limits import beyond_limit
 from neuraxis.execution.loop_items import cut_off_loop, entry_of
+from neuraxis.execution.loop_limits import beyond_limit
+from neuraxis.execution.offload import aside, is_large, leads_to_object
 from neuraxis.execution.report import (
     report_finished,
     report_started,

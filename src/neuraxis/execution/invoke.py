@@ -15,8 +15,8 @@ from neuraxis.call_errors import NOBODY
 from neuraxis.errors import CommandError
 from neuraxis.events import CallProgress
 from neuraxis.execution.cancellation import CallCancellation
-from neuraxis.execution.large import aside, is_large, leads_to_object
 from neuraxis.execution.nested import ParentRun
+from neuraxis.execution.offload import aside, is_large, leads_to_object
 from neuraxis.execution.runtime import Runtime
 from neuraxis.planning.build import is_left_out
 from neuraxis.planning.plan import Step

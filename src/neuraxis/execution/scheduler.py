@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from neuraxis.execution.concurrent import goes_on, run_in_order, run_overlapping
 from neuraxis.execution.for_each import run_one
-from neuraxis.execution.repeats import call_key
+from neuraxis.execution.repeated_calls import call_key
 from neuraxis.execution.retry import TRIES
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Result

@@ -20,8 +20,8 @@ from neuraxis.execution.failures import (
     failure_of,
 )
 from neuraxis.execution.invoke import invoke
-from neuraxis.execution.large import aside, is_large, leads_to_object
-from neuraxis.execution.repeats import call_key, is_repeated, reuse_result
+from neuraxis.execution.offload import aside, is_large, leads_to_object
+from neuraxis.execution.repeated_calls import call_key, is_repeated, reuse_result
 from neuraxis.execution.report import (
     report_finished,
     report_started,

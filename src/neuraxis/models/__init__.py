@@ -18,7 +18,7 @@ from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest, refuse
 from neuraxis.messages import Chunk, Completion, Prompt
 from neuraxis.models.accumulate import Joiner, close_stream
-from neuraxis.models.parts import as_seen_by
+from neuraxis.models.media_parts import as_seen_by
 from neuraxis.settings import Settings
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
                 f"imported: {error}"
             ) from error
         return factory(rest, chosen)
-    from neuraxis.models.http.hints import meant  # imported for mistakes only
+    from neuraxis.models.http.server_hints import meant  # imported for mistakes only
 
     known = model_names()
     close = [found] if (found := meant(text)) else nearest(kind, known)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from neuraxis.errors import ModelError
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models.accumulate import close_stream
-from neuraxis.models.parts import as_seen_by
+from neuraxis.models.media_parts import as_seen_by
 
 if TYPE_CHECKING:
     from neuraxis.models import Model

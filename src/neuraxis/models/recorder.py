@@ -21,7 +21,7 @@ from neuraxis.errors import ModelError, StorageError
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models import Model
 from neuraxis.models.accumulate import Joiner, close_stream
-from neuraxis.models.parts import sees
+from neuraxis.models.media_parts import sees
 from neuraxis.models.scripted import ERRORS
 from neuraxis.specs import Json
 

@@ -38,7 +38,7 @@ from neuraxis.messages import (
     ToolCallDelta,
     Usage,
 )
-from neuraxis.models.parts import with_shown
+from neuraxis.models.media_parts import with_shown
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 

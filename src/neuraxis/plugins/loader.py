@@ -21,13 +21,13 @@ from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, error_of
 from neuraxis.formatting import did_you_mean, nearest
+from neuraxis.plugins.command_code import holder_of, is_bare
 from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.command import plugin_from
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, NoType
 from neuraxis.plugins.functions.hints import understand
 from neuraxis.plugins.functions.instances import FillsSecrets, close_of
-from neuraxis.plugins.functions.places import spot_of
-from neuraxis.plugins.holder import holder_of, is_bare
+from neuraxis.plugins.functions.source_location import spot_of
 from neuraxis.plugins.registry import BUILTIN, FILE_NAME, Command, Plugin
 from neuraxis.plugins.source_files import import_file, raised
 from neuraxis.specs import CommandSpec, PluginSpec
@@ -255,8 +255,8 @@ def _from_folder(
     secrets: FillsSecrets | None = None,
 ) -> Plugin:
     # Imported on first use: a session of Python functions needs no YAML.
+    from neuraxis.plugins.manifest.class_names import misnamed
     from neuraxis.plugins.manifest.load import load_manifest
-    from neuraxis.plugins.manifest.own_classes import misnamed
 
     spec, problems = load_manifest(path, allowed_dirs=allowed_dirs, strict=strict)
     folder = path if path.is_dir() else path.parent

@@ -14,7 +14,7 @@ from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.words import tokens
-from neuraxis.sandbox.files.naming import PATH, is_called, is_named, words_of
+from neuraxis.sandbox.files.named_files import PATH, is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
 

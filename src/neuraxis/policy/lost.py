@@ -10,7 +10,7 @@ from neuraxis.assets.in_words import in_words
 from neuraxis.formatting import preview
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.words import leaves
-from neuraxis.sandbox.files.lost import lost_lines, text_of
+from neuraxis.sandbox.files.removed_lines import lost_lines, text_of
 from neuraxis.specs import Json
 
 

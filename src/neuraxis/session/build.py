@@ -19,9 +19,9 @@ from neuraxis.policy.later import Later
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.versions import VersionStore, versions_root
 from neuraxis.session.event_sink import EventSink
-from neuraxis.session.files import budget_of, is_on_disk
 from neuraxis.session.inherit import Inherited
 from neuraxis.session.options import Options
+from neuraxis.session.workspace import budget_of, is_on_disk
 from neuraxis.settings import Settings
 
 

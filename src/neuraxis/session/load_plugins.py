@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Message
 from neuraxis.plugins.loader import check_code, is_builtin, load_plugin
-from neuraxis.plugins.lock import FILE_NAME, check, read_lock
+from neuraxis.plugins.lock_file import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry, close_all
 from neuraxis.plugins.source import LogsProblems, find_source
 from neuraxis.policy.secrets import Secrets

@@ -27,7 +27,7 @@ from neuraxis.execution.budget import Usage
 from neuraxis.execution.cancellation import RunCancellation
 from neuraxis.execution.early_start import EarlyStarts
 from neuraxis.execution.failures import denied_result
-from neuraxis.execution.limits import within_limits
+from neuraxis.execution.loop_limits import within_limits
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
 from neuraxis.messages import (
@@ -382,7 +382,7 @@ async def _readable(text: str, parts: RunConfig, state: RunState) -> str:
         return text
     # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
-    from neuraxis.execution.large import aside
+    from neuraxis.execution.offload import aside
     from neuraxis.sandbox.files.call_files import CallFiles
     from neuraxis.sandbox.files.paths import FileRefused
     from neuraxis.sandbox.files.workspace import Quota, write_bytes

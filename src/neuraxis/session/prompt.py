@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
+from neuraxis.dialects.instruction_template import own_text
 from neuraxis.dialects.native.tool_schema import for_server
-from neuraxis.dialects.template import own_text
 from neuraxis.errors import ConfigError
 from neuraxis.execution.budget import Budget, Usage
 from neuraxis.formatting import describe_given

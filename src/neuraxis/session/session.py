@@ -34,13 +34,12 @@ from neuraxis.session.answer import Answer, Out
 from neuraxis.session.config import RunConfig, take_up
 from neuraxis.session.event_loop import SyncLoop, check_sync_close
 from neuraxis.session.event_sink import EventSink
-from neuraxis.session.files import begin_files, read_given, undo_last
 from neuraxis.session.html.cell import watch_in_cell
 from neuraxis.session.inherit import Inherited, inherit, limited, started
 from neuraxis.session.load_plugins import choose_shown, registry_of, shortlist_of
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
-from neuraxis.session.past import needed, resume, waiting
+from neuraxis.session.past import requirements, resume, waiting
 from neuraxis.session.past.call_ids import CallIds, key_of
 from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
@@ -53,6 +52,7 @@ from neuraxis.session.validation import (
     named_arguments,
 )
 from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
+from neuraxis.session.workspace import begin_files, read_given, undo_last
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
 
@@ -340,7 +340,7 @@ class Session(Generic[Out]):
         try:
             own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
             given = (*own, self._shortlist)
-            planned = await needed.check(*given) if is_resumed else ()
+            planned = await requirements.check(*given) if is_resumed else ()
             await self._prompts.begin(parts)
             self._announce(self._sink.emit)
             asked = None if is_resumed else text

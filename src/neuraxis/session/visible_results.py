@@ -22,7 +22,7 @@ from neuraxis.assets.pictures import part_of
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.dialects.results import json_text
 from neuraxis.errors import CommandError
-from neuraxis.execution.large import aside
+from neuraxis.execution.offload import aside
 from neuraxis.messages import Message, Part, Path, Result
 from neuraxis.planning.plan import Plan
 from neuraxis.references.asset_ref import AssetRef, format_url

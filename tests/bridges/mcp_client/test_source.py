@@ -6,7 +6,7 @@ from bridges.mcp_client.servers import hostile, opened, say
 from neuraxis import Policy
 from neuraxis.bridges import mcp
 from neuraxis.errors import ManifestError
-from neuraxis.plugins.lock import entry, write_lock
+from neuraxis.plugins.lock_file import entry, write_lock
 
 
 async def test_a_closed_session_starts_no_server_again(tmp_path):

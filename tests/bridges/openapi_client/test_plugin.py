@@ -17,7 +17,7 @@ from neuraxis.errors import CommandError, ConfigError, ManifestError
 from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.context import Context
-from neuraxis.plugins.lock import facts
+from neuraxis.plugins.lock_file import facts
 from neuraxis.testing import call as call_alone
 
 

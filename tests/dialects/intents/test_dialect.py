@@ -13,7 +13,7 @@ from neuraxis.call_errors import truncated_reply
 from neuraxis.dialects.intents.calls import END, START
 from neuraxis.dialects.intents.decode import read_reply
 from neuraxis.dialects.intents.dialect import Intents
-from neuraxis.dialects.well_formed import read_calls
+from neuraxis.dialects.strict_first import read_calls
 from neuraxis.errors import TemplateError
 from neuraxis.messages import Call, Completion, Message, Result
 from neuraxis.specs import CommandSpec, Example, ExampleCall, PluginSpec

@@ -333,5 +333,6 @@ async def test_the_constant_part_is_on_disk(
         assert not engine._LOADED  # pyright: ignore[reportPrivateUsage]
         # from here on nothing may read the constant part by itself
         monkeypatch.setattr(
-            "neuraxis.models.gguf.slots.save", lambda *given: pytest.fail("read again")
+            "neuraxis.models.gguf.kv_cache_files.save",
+            lambda *given: pytest.fail("read again"),
         )

@@ -34,7 +34,7 @@ from neuraxis.errors import (
 )
 from neuraxis.messages import Chunk, Message, NativeCall, Prompt, Usage
 from neuraxis.models import complete, find_model
-from neuraxis.models.http.hints import unreachable
+from neuraxis.models.http.server_hints import unreachable
 from neuraxis.models.http.settings import Endpoint, Options
 from neuraxis.models.openai.model import OpenAIModel
 

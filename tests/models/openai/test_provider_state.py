@@ -19,7 +19,7 @@ from neuraxis.errors import ModelRefused
 from neuraxis.events import ModelFinished, from_json, to_json
 from neuraxis.messages import Completion, Message, Prompt
 from neuraxis.models import complete
-from neuraxis.models.http.blocks import MOST_CARRIED
+from neuraxis.models.http.reasoning_blocks import MOST_CARRIED
 from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
 from neuraxis.models.openai.provider_state import Carried

@@ -12,7 +12,7 @@ import pytest
 
 from neuraxis.sandbox.files.removal import remove_tree
 from neuraxis.sandbox.process import staging
-from neuraxis.sandbox.process.bring_back import Choose
+from neuraxis.sandbox.process.copy_out import Choose
 from neuraxis.sandbox.process.job import CannotStart, Limits
 
 

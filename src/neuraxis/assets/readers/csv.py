@@ -61,7 +61,7 @@ def csv_frame(
         CommandError: it is no text.
         polars.exceptions.PolarsError: it is no table.
     """
-    data, separator, _ = _begun(data, ending, separator)
+    data, separator, _ = begun(data, ending, separator)
     if not data.strip():
         raise CommandError(
             "expected a first line with the names of the columns, got an empty file. "
@@ -92,7 +92,7 @@ def csv_frame(
     return frame if separator == "," else _decimal_commas(polars, frame)
 
 
-def _begun(data: bytes, ending: str, separator: str) -> tuple[bytes, str, int]:
+def begun(data: bytes, ending: str, separator: str) -> tuple[bytes, str, int]:
     """Return the text in UTF-8, its separator and first line's number."""
     data, first = utf8(data).removeprefix(codecs.BOM_UTF8), 1
     if b"\n" not in data:
@@ -115,7 +115,7 @@ def ragged_line(data: bytes, ending: str, separator: str) -> str:
     """
     import csv  # few files are refused
 
-    data, separator, line = _begun(data, ending, separator)
+    data, separator, line = begun(data, ending, separator)
     text = io.StringIO(data.decode(errors="replace"), newline="")
     rows = csv.reader(
         text, delimiter=separator, skipinitialspace=_is_spaced(data, separator)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from neuraxis.bridges.frameworks.incoming import EffectsOf, Tool, plugin_of
 from neuraxis.errors import ConfigError
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.parsing.json_access import as_map
 from neuraxis.plugins.registry import Plugin
 from neuraxis.specs import Json
 

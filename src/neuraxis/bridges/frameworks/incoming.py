@@ -11,8 +11,8 @@ import msgspec
 
 from neuraxis.errors import ConfigError, warnings_in
 from neuraxis.formatting import describe_given
-from neuraxis.parsing.json_shapes import as_map
-from neuraxis.plugins.extensions import parse_effects
+from neuraxis.parsing.json_access import as_map
+from neuraxis.plugins.effects_and_examples import parse_effects
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, cast
 
-from neuraxis.bridges.frameworks.offered import Offer, Offered, result_text
+from neuraxis.bridges.frameworks.outgoing import Offer, Offered, result_text
 from neuraxis.errors import needed
 
 

@@ -14,7 +14,7 @@ from neuraxis.bridges.frameworks.incoming import (
     listed,
     plugin_of,
 )
-from neuraxis.bridges.frameworks.offered import Offer, Offered, result_text
+from neuraxis.bridges.frameworks.outgoing import Offer, Offered, result_text
 from neuraxis.errors import CommandError, needed
 from neuraxis.plugins.registry import Plugin
 from neuraxis.specs import Json

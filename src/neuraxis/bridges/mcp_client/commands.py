@@ -16,7 +16,7 @@ from neuraxis.bridges.mcp_client.questions import RunningCall
 from neuraxis.bridges.mcp_client.tools import Imported
 from neuraxis.bridges.untrusted_text import hides_something, one_line
 from neuraxis.execution.nested import ParentRun
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.parsing.json_access import as_map
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.secrets import SCHEME

@@ -18,9 +18,9 @@ import msgspec
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import describe_given
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.parsing.json_errors import Fault
 from neuraxis.parsing.json_scan import read_at
-from neuraxis.parsing.json_shapes import as_list, as_map
 from neuraxis.specs import EffectKind, Json
 
 SECTIONS = ("mcpServers", "servers", "context_servers")

@@ -30,7 +30,7 @@ from neuraxis.errors import CommandError, NeuraxisError
 from neuraxis.formatting import in_seconds
 from neuraxis.messages import Message, Prompt
 from neuraxis.models import Model, complete
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.policy.secrets import Secrets
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from typing import Any, cast
 from neuraxis.assets.attachments import MOST_BYTES
 from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.errors import CommandError, MissingExtra
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
 
 MOST_ERROR = 4_000

@@ -16,7 +16,7 @@ import msgspec
 
 from neuraxis.bridges.imported_schema import SchemaRefused, import_schema
 from neuraxis.bridges.untrusted_text import hides_something, one_line, visible
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.parsing.json_access import as_map
 from neuraxis.specs import CommandSpec, EffectKind, Effects, Json
 
 MOST_TOOLS = 5_000

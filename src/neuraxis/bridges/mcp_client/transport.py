@@ -20,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
 
 from neuraxis.bridges.untrusted_text import one_line
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 
 MOST_MESSAGE = 64 * 1024 * 1024
 """Bytes of one message; a larger one ends the connection."""

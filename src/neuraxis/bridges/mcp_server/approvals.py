@@ -23,7 +23,7 @@ from neuraxis.bridges.mcp_server.client import (
 )
 from neuraxis.events import ApprovalAsked
 from neuraxis.formatting import visible
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.policy.approvals import EXPIRES
 from neuraxis.policy.gate import NobodyToAsk
 from neuraxis.specs import Json

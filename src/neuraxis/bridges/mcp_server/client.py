@@ -19,7 +19,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.message import ServerMessageMetadata
 
 from neuraxis.events import ApprovalAsked
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.parsing.json_access import as_map
 from neuraxis.policy.approvals import EXPIRES
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json

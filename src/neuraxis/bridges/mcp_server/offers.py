@@ -13,7 +13,7 @@ import msgspec
 from neuraxis.bridges.mcp_server.tools import Offered
 from neuraxis.bridges.mcp_server.values import blocks
 from neuraxis.errors import ConfigError
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 
 _PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 

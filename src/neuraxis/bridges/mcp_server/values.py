@@ -18,7 +18,7 @@ from neuraxis.assets.describe import describe
 from neuraxis.assets.embed import is_picture, png_of
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.messages import Result
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.parsing.json_access import as_map
 from neuraxis.specs import Json
 
 SCHEME = "neuraxis://asset/"

@@ -11,17 +11,17 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from neuraxis.bridges.openapi_client.files import FilePart, file_part
-from neuraxis.bridges.openapi_client.nodes import (
+from neuraxis.bridges.openapi_client.parameters import Parameter, pairs, plain
+from neuraxis.bridges.openapi_client.schemas import Schemas
+from neuraxis.bridges.openapi_client.tolerant_access import (
     CannotImport,
     Node,
     as_flag,
     as_text,
     shortened,
 )
-from neuraxis.bridges.openapi_client.parameters import Parameter, pairs, plain
-from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.errors import CommandError
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import msgspec
 
-from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_text
+from neuraxis.bridges.openapi_client.tolerant_access import CannotImport, Node, as_text
 from neuraxis.errors import ConfigError
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.parsing.json_access import as_map
 from neuraxis.sandbox.http import client
 from neuraxis.specs import Json
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection
 
-from neuraxis.bridges.openapi_client.nodes import as_text
+from neuraxis.bridges.openapi_client.tolerant_access import as_text
 from neuraxis.specs import Json
 
 LONGEST = 56

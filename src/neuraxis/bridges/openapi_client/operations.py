@@ -10,13 +10,6 @@ import msgspec
 
 from neuraxis.bridges.openapi_client.body import Body, old_body, read_body
 from neuraxis.bridges.openapi_client.load import Document, is_url
-from neuraxis.bridges.openapi_client.nodes import (
-    CannotImport,
-    Node,
-    Notes,
-    as_text,
-    maps,
-)
 from neuraxis.bridges.openapi_client.parameters import (
     Parameter,
     argument_name,
@@ -24,7 +17,14 @@ from neuraxis.bridges.openapi_client.parameters import (
 )
 from neuraxis.bridges.openapi_client.schemas import Schemas, shape
 from neuraxis.bridges.openapi_client.security import Auth, Scheme, needed
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.bridges.openapi_client.tolerant_access import (
+    CannotImport,
+    Node,
+    Notes,
+    as_text,
+    maps,
+)
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Effects, Json
 
 METHODS = ("get", "head", "options", "put", "post", "patch", "delete")

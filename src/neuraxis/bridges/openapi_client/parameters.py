@@ -14,16 +14,16 @@ from urllib.parse import quote
 
 import msgspec
 
-from neuraxis.bridges.openapi_client.nodes import (
+from neuraxis.bridges.openapi_client.schemas import Schemas
+from neuraxis.bridges.openapi_client.tolerant_access import (
     CannotImport,
     Node,
     as_flag,
     as_text,
     shortened,
 )
-from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.errors import CommandError
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.parsing.json_access import as_map
 from neuraxis.sandbox.http.client import OWN_HEADERS
 from neuraxis.specs import Json
 

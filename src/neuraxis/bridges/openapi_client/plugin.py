@@ -13,14 +13,19 @@ from neuraxis.bridges.imported_schema import hiding_name
 from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
 from neuraxis.bridges.openapi_client.load import Document, is_url, load
 from neuraxis.bridges.openapi_client.names import command_name, plugin_name
-from neuraxis.bridges.openapi_client.nodes import Node, Notes, as_text, shortened
 from neuraxis.bridges.openapi_client.operations import Operation, effects_of, operations
 from neuraxis.bridges.openapi_client.pages import paging
 from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.bridges.openapi_client.security import Auth, check_auth, schemes_of
+from neuraxis.bridges.openapi_client.tolerant_access import (
+    Node,
+    Notes,
+    as_text,
+    shortened,
+)
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 from neuraxis.formatting import listed
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.parsing.json_access import as_map
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
 from neuraxis.sandbox.http.urls import RequestRefused, check_url

@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from neuraxis.bridges.openapi_client.load import Document
-from neuraxis.bridges.openapi_client.nodes import (
+from neuraxis.bridges.openapi_client.tolerant_access import (
     CannotImport,
     Node,
     Notes,
@@ -23,7 +23,7 @@ from neuraxis.bridges.openapi_client.nodes import (
     as_text,
     shortened,
 )
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 

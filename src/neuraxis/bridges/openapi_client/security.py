@@ -11,9 +11,9 @@ from urllib.parse import quote
 import msgspec
 
 from neuraxis.bridges.openapi_client.load import Document
-from neuraxis.bridges.openapi_client.nodes import CannotImport, Node, as_text
+from neuraxis.bridges.openapi_client.tolerant_access import CannotImport, Node, as_text
 from neuraxis.errors import CommandError, ConfigError
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
 
 _SECRET = re.compile(r"secret://[A-Za-z][A-Za-z0-9_]{0,63}")

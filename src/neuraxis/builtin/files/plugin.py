@@ -98,7 +98,8 @@ def make_folder(folder: str, context: Context) -> dict[str, Json]:
 
 def save_result(value: Any, file_path: str, context: Context) -> dict[str, Json]:
     """Write a result to a file in the format of its ending."""
-    data = as_file(value, workspace.ending(file_path))
+    replaced = workspace.existing(context, file_path, _limit(context))
+    data = as_file(value, workspace.ending(file_path), replaced)
     return {
         "file_path": workspace.write(context, file_path, data),
         "bytes": len(data),
@@ -155,8 +156,13 @@ def _limit(context: Context) -> int:
     return workspace.number(context, "files.read_bytes", READ_BYTES)
 
 
-def as_file(value: Any, ending: str) -> bytes:
+def as_file(value: Any, ending: str, replaces: bytes = b"") -> bytes:
     """The value in the format that an ending names.
+
+    Args:
+        value: what is written.
+        ending: of the file's name.
+        replaces: the file that it replaces.
 
     Raises:
         CommandError: the format cannot hold it.
@@ -169,7 +175,7 @@ def as_file(value: Any, ending: str) -> bytes:
     if ending in _TABLES or (ending == ".json" and is_frame):
         from neuraxis.builtin.tables import frames
 
-        return frames.written(frames.frame_of(value), ending)
+        return frames.written(frames.frame_of(value), ending, replaces)
     if ending in _PICTURES:
         from neuraxis.builtin.images import pillow
 

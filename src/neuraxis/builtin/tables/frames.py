@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
-from neuraxis.assets.readers import tables
+from msgspec import structs
+
+from neuraxis.assets.readers import csv_format, tables
 from neuraxis.errors import CommandError, needed
 from neuraxis.formatting import did_you_mean, nearest, type_name
 
@@ -98,8 +100,13 @@ def parse(
     return tables.read_frame(library(), data, ending, separator, most, warn)
 
 
-def written(frame: Any, ending: str) -> bytes:
+def written(frame: Any, ending: str, replaces: bytes = b"") -> bytes:
     """Return the table as the bytes of a file.
+
+    Args:
+        frame: the table.
+        ending: selects the format.
+        replaces: the file that it replaces; a CSV file keeps its format.
 
     Raises:
         CommandError: the ending names no format, or it cannot hold the table.
@@ -108,10 +115,9 @@ def written(frame: Any, ending: str) -> bytes:
     _check_writable(frame, ending)
     with told():
         match ending:
-            case ".csv":
-                frame.write_csv(sink)
-            case ".tsv":
-                frame.write_csv(sink, separator="\t")
+            case ".csv" | ".tsv":
+                kept = csv_format.format_of(replaces, ending)
+                frame.write_csv(sink, **structs.asdict(kept))
             case ".parquet":
                 frame.write_parquet(sink)
             case ".json":

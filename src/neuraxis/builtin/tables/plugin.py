@@ -216,7 +216,8 @@ def table_rows(
 def write_table(table: Any, file_path: str, context: Context) -> dict[str, Json]:
     """Write a table into the workspace; the ending selects the format."""
     frame = frames.frame_of(table)
-    data = frames.written(frame, workspace.ending(file_path))
+    replaced = workspace.existing(context, file_path, FILE_BYTES)
+    data = frames.written(frame, workspace.ending(file_path), replaced)
     path = workspace.write(context, file_path, data)
     return cast(
         "dict[str, Json]", {"file_path": path, "rows": frame.height, "bytes": len(data)}

@@ -25,7 +25,7 @@ from neuraxis.dialects.intents.calls import (
     no_tools,
     passed_calls,
 )
-from neuraxis.dialects.segments import (
+from neuraxis.dialects.lenient_reading import (
     ONLY_FIRST,
     adjacent,
     open_thought,

@@ -18,9 +18,9 @@ from neuraxis.dialects.envelope.prompt import (
     plugins_text,
     prompt_frame,
 )
+from neuraxis.dialects.instruction_template import Template, load_plugins_template
 from neuraxis.dialects.results import json_text, sayable
 from neuraxis.dialects.streaming import TextReader
-from neuraxis.dialects.template import Template, load_plugins_template
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
 from neuraxis.references.asset_ref import AssetRef, format_object
 from neuraxis.specs import Json, PluginSpec

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import yaml
 
-from neuraxis.dialects.template import PLUGINS, Template, instruction_text
+from neuraxis.dialects.instruction_template import PLUGINS, Template, instruction_text
 from neuraxis.schema.notation.write import node_from_schema
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 

@@ -29,7 +29,7 @@ from neuraxis.dialects.intents.calls import (
     passed_intents,
     read_calls,
 )
-from neuraxis.dialects.segments import (
+from neuraxis.dialects.lenient_reading import (
     ONLY_FIRST,
     adjacent,
     open_thought,

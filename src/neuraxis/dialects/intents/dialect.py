@@ -12,14 +12,14 @@ from typing import cast
 
 from neuraxis.call_errors import to_json
 from neuraxis.dialects.cut_off import cut_reply, was_cut
+from neuraxis.dialects.instruction_template import load_message_template
+from neuraxis.dialects.intents.call_grammar import call_form
 from neuraxis.dialects.intents.calls import END, START, ParameterNames, escape_key
-from neuraxis.dialects.intents.form import call_form
 from neuraxis.dialects.intents.prompt import prompt_text
 from neuraxis.dialects.intents.signatures import form_text
 from neuraxis.dialects.results import json_text, outcomes_text
 from neuraxis.dialects.streaming import TextReader
-from neuraxis.dialects.template import load_message_template
-from neuraxis.dialects.well_formed import read_answer, read_calls
+from neuraxis.dialects.strict_first import read_answer, read_calls
 from neuraxis.messages import (
     Call,
     CallError,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from neuraxis.dialects.instruction_template import instruction_text
 from neuraxis.dialects.intents.calls import END, START, escape_key
 from neuraxis.dialects.intents.signatures import (
     one_line,
@@ -19,7 +20,6 @@ from neuraxis.dialects.intents.signatures import (
     type_lines,
 )
 from neuraxis.dialects.results import json_text
-from neuraxis.dialects.template import instruction_text
 from neuraxis.specs import CommandSpec, Example, Json, PluginSpec
 
 _TOKEN = re.compile(r"\{(?:tools|examples)\}")

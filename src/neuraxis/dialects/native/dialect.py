@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from neuraxis.call_errors import malformed_reply, to_json
 from neuraxis.dialects.cut_off import cut_reply, was_cut
+from neuraxis.dialects.instruction_template import Template, load_plugins_template
 from neuraxis.dialects.intents.signatures import form_text
 from neuraxis.dialects.native.tool_schema import for_server, prompt_text
 from neuraxis.dialects.results import json_text, outcome
 from neuraxis.dialects.streaming import DeltaReader
-from neuraxis.dialects.template import Template, load_plugins_template
 from neuraxis.formatting import quote
 from neuraxis.messages import (
     Call,

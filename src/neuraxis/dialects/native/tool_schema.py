@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from neuraxis.dialects.template import PLUGINS, instruction_text
+from neuraxis.dialects.instruction_template import PLUGINS, instruction_text
 from neuraxis.schema.builders import REFERENCE
 from neuraxis.schema.describe import SECONDS
 from neuraxis.specs import Json, PluginSpec

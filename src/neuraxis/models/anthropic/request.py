@@ -8,8 +8,9 @@ from typing import cast
 
 from neuraxis import call_errors
 from neuraxis.messages import Message, Part, Prompt
-from neuraxis.models.http.blocks import unpack
-from neuraxis.models.http.bodies import (
+from neuraxis.models.http.optional_parts import Body, OptionalPart, at_path, option
+from neuraxis.models.http.reasoning_blocks import unpack
+from neuraxis.models.http.request_parts import (
     arguments_object,
     base64_of,
     declared,
@@ -17,7 +18,6 @@ from neuraxis.models.http.bodies import (
     joined_turns,
     leading_system,
 )
-from neuraxis.models.http.optional_parts import Body, OptionalPart, at_path, option
 from neuraxis.models.http.settings import EFFORTS, Options
 from neuraxis.specs import Json
 

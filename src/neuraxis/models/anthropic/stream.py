@@ -20,10 +20,10 @@ from neuraxis.models.http.answers import (
     frame_of,
     server_error,
 )
-from neuraxis.models.http.blocks import pack
+from neuraxis.models.http.reasoning_blocks import pack
 from neuraxis.models.http.sse import Event
 from neuraxis.models.http.surrogates import whole_pairs
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
 
 _FINISH: Mapping[str, FinishReason] = {

@@ -8,15 +8,15 @@ from typing import cast
 
 from neuraxis import call_errors
 from neuraxis.messages import Message, Part, Prompt
-from neuraxis.models.http.blocks import unpack
-from neuraxis.models.http.bodies import (
+from neuraxis.models.http.optional_parts import Body, OptionalPart, option
+from neuraxis.models.http.reasoning_blocks import unpack
+from neuraxis.models.http.request_parts import (
     arguments_object,
     base64_of,
     function_of,
     joined_turns,
     leading_system,
 )
-from neuraxis.models.http.optional_parts import Body, OptionalPart, option
 from neuraxis.models.http.settings import EFFORTS, Options
 from neuraxis.specs import Json
 

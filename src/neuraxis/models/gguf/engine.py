@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from neuraxis import settings
 from neuraxis.errors import ModelUnavailable, needed
-from neuraxis.models.gguf import slots
-from neuraxis.models.gguf.states import States
+from neuraxis.models.gguf import kv_cache_files
+from neuraxis.models.gguf.prompt_cache import States
 from neuraxis.specs import Json
 
 CONTEXT = 8192
@@ -73,7 +73,7 @@ class Engine:
 
     def has_tools(self) -> bool:
         """Return whether the chat template shows tools to the model."""
-        found = slots.get(self._server.listening_address, self._key, "/props")
+        found = kv_cache_files.get(self._server.listening_address, self._key, "/props")
         caps = cast("Mapping[str, Json]", found.get("chat_template_caps") or {})
         return bool(caps.get("supports_tools"))
 
@@ -87,7 +87,7 @@ class Engine:
         address = self._server.listening_address
         try:
             with self._states.lent(text) as file:
-                if file is not None and slots.fill(address, self._key, file):
+                if file is not None and kv_cache_files.fill(address, self._key, file):
                     return
             # read by itself, so that what is saved holds no word of a user
             request = {key: value for key, value in same.items() if value}
@@ -96,7 +96,7 @@ class Engine:
             if not isinstance(answer, dict) or "choices" not in answer:
                 return  # a template that wants a user's message first
             with self._states.passing() as file:
-                if slots.save(address, self._key, file):
+                if kv_cache_files.save(address, self._key, file):
                     self._states.store(text, file.read_bytes())
         except OSError:
             return  # a folder that cannot be written: the prompt is read as a whole

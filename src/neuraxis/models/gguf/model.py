@@ -29,7 +29,7 @@ from neuraxis.models.http.answers import ServerError
 from neuraxis.models.http.settings import Options, integer, options_for
 from neuraxis.models.openai.request import request_body
 from neuraxis.models.openai.stream import Frames
-from neuraxis.parsing.json_shapes import as_list
+from neuraxis.parsing.json_access import as_list
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.models.http.sse import Event
-from neuraxis.parsing.json_shapes import as_map
+from neuraxis.parsing.json_access import as_map
 from neuraxis.specs import Json
 
 MOST_TEXT = 300

@@ -28,9 +28,9 @@ from msgspec import Struct
 from neuraxis.errors import ConfigError, ModelError, ModelUnavailable
 from neuraxis.messages import Chunk, Part, Prompt
 from neuraxis.models.http.answers import ServerError
-from neuraxis.models.http.bodies import as_json
 from neuraxis.models.http.clients import Clients
 from neuraxis.models.http.optional_parts import Body
+from neuraxis.models.http.request_parts import as_json
 from neuraxis.models.http.settings import (
     Endpoint,
     Options,
@@ -50,9 +50,9 @@ from neuraxis.models.http.transport import (
     refused,
     send,
 )
-from neuraxis.models.parts import refused_parts, with_shown
+from neuraxis.models.media_parts import refused_parts, with_shown
 from neuraxis.models.rate_limits import RateLimit, shared_limit
-from neuraxis.parsing.json_shapes import as_list
+from neuraxis.parsing.json_access import as_list
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
 

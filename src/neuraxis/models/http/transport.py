@@ -22,7 +22,7 @@ from neuraxis.errors import (
     ModelUnavailable,
 )
 from neuraxis.models.http.answers import ServerError, body_message, is_about_size
-from neuraxis.models.http.hints import unreachable
+from neuraxis.models.http.server_hints import unreachable
 from neuraxis.models.http.settings import Endpoint, Options
 
 if TYPE_CHECKING:

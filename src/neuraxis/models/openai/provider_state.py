@@ -27,8 +27,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from neuraxis.models.http.blocks import MOST_CARRIED, pack, state_of
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.models.http.reasoning_blocks import MOST_CARRIED, pack, state_of
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
 
 TEXTS = ("reasoning_content", "reasoning")

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from neuraxis.messages import Message, Part, Prompt
 from neuraxis.models.grammar import constraint
-from neuraxis.models.http.bodies import arguments_text, as_json, base64_of
+from neuraxis.models.http.request_parts import arguments_text, as_json, base64_of
 from neuraxis.models.http.settings import Options, effort_of
 from neuraxis.models.openai.provider_state import put_back
 from neuraxis.specs import Json

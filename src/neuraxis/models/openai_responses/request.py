@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.messages import Message, Part, Prompt
-from neuraxis.models.http.blocks import unpack
-from neuraxis.models.http.bodies import (
+from neuraxis.models.http.optional_parts import Body, OptionalPart, option
+from neuraxis.models.http.reasoning_blocks import unpack
+from neuraxis.models.http.request_parts import (
     arguments_text,
     base64_of,
     declared,
     function_of,
     leading_system,
 )
-from neuraxis.models.http.optional_parts import Body, OptionalPart, option
 from neuraxis.models.http.settings import Options, effort_of
 from neuraxis.specs import Json
 

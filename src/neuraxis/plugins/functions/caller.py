@@ -32,8 +32,8 @@ from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.convert import Convert, converter, is_plain
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import Hint, has_forward
-from neuraxis.plugins.functions.places import spot_of
 from neuraxis.plugins.functions.pydantic_hints import field_of, fill_fields
+from neuraxis.plugins.functions.source_location import spot_of
 from neuraxis.specs import STREAM_ITEMS
 
 _EMPTY: Any = inspect.Parameter.empty

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, error_of
 from neuraxis.formatting import did_you_mean, listed, nearest
-from neuraxis.plugins.extensions import no_flag, parse_effects, parse_examples
+from neuraxis.plugins.effects_and_examples import no_flag, parse_effects, parse_examples
 from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.docstring import Docstring, read_docstring
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, Hint
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of, understand
 from neuraxis.plugins.functions.instances import close_of, make_instance
-from neuraxis.plugins.functions.places import Spot, place_of, spot_of, where_of
+from neuraxis.plugins.functions.source_location import Spot, place_of, spot_of, where_of
 from neuraxis.plugins.functions.validate import (
     attach,
     check_functions,

@@ -33,7 +33,7 @@ from neuraxis.plugins.functions.hint_kinds import (
     is_union,
 )
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
-from neuraxis.plugins.functions.key_hints import key_converter
+from neuraxis.plugins.functions.mapping_keys import key_converter
 from neuraxis.schema.builders import json_names, tag_of
 from neuraxis.schema.schema import Schema
 

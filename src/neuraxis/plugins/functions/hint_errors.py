@@ -24,7 +24,7 @@ from neuraxis.plugins.functions.hint_kinds import (
     Hint,
     NoType,
 )
-from neuraxis.plugins.functions.places import Spot
+from neuraxis.plugins.functions.source_location import Spot
 
 RETURN = "return"
 """Key of the return hint in `__annotations__`."""

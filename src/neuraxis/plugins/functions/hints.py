@@ -33,7 +33,7 @@ from neuraxis.plugins.functions.hint_kinds import (
     is_named_tuple,
     required_keys,
 )
-from neuraxis.plugins.functions.key_hints import key_schema
+from neuraxis.plugins.functions.mapping_keys import key_schema
 from neuraxis.plugins.functions.pydantic_hints import is_pydantic, json_schema
 from neuraxis.schema.annotations import CLASS_KEY, KEYS_KEY
 from neuraxis.schema.builders import json_names, literal_of, tag_of, union_of

@@ -18,8 +18,8 @@ from typing import Any, TypeGuard
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import class_name, did_you_mean, nearest, quote
-from neuraxis.plugins.extensions import EFFECTS, KINDS
-from neuraxis.plugins.functions.places import code_of
+from neuraxis.plugins.effects_and_examples import EFFECTS, KINDS
+from neuraxis.plugins.functions.source_location import code_of
 from neuraxis.schema.annotations import FILE_USES, FLAGS
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from neuraxis.call_errors import problem_text
 from neuraxis.formatting import quote, yaml_type
 from neuraxis.messages import Path as Place
-from neuraxis.plugins.extensions import (
+from neuraxis.plugins.effects_and_examples import (
     no_flag,
     parse_effects,
     parse_examples,

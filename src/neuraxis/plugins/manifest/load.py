@@ -16,7 +16,7 @@ from neuraxis.errors import ManifestError, ManifestProblem, error_of
 from neuraxis.formatting import quote, yaml_type
 from neuraxis.messages import Path as Place
 from neuraxis.parsing.yaml import read_yaml
-from neuraxis.plugins.extensions import parse_examples
+from neuraxis.plugins.effects_and_examples import parse_examples
 from neuraxis.plugins.manifest.commands import check_examples, is_v1, read_commands
 from neuraxis.plugins.manifest.problems import Notes
 from neuraxis.plugins.registry import FILE_NAME

@@ -17,8 +17,8 @@ from neuraxis import call_errors
 from neuraxis.formatting import quote
 from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.history import FileHistory, Use
-from neuraxis.sandbox.files.lost import lost_lines, text_of
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
+from neuraxis.sandbox.files.removed_lines import lost_lines, text_of
 from neuraxis.sandbox.files.walk import walk_tree
 
 _SHOWN = 10

@@ -21,7 +21,7 @@ from msgspec import Struct
 from neuraxis import call_errors
 from neuraxis.events import Event, FileChanged, RunUndone, Unknown
 from neuraxis.sandbox.files import operations, workspace
-from neuraxis.sandbox.files.naming import is_called, is_named
+from neuraxis.sandbox.files.named_files import is_called, is_named
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import VersionStore, pieces_of
 from neuraxis.sandbox.files.walk import walk_tree

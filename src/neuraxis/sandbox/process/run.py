@@ -27,7 +27,7 @@ from neuraxis.sandbox.process import (
     supervise,
     usage,
 )
-from neuraxis.sandbox.process.bring_back import Choose
+from neuraxis.sandbox.process.copy_out import Choose
 from neuraxis.sandbox.process.job import (
     HERE,
     MIB,

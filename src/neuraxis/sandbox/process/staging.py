@@ -18,14 +18,14 @@ from pathlib import Path
 
 from neuraxis.formatting import listed
 from neuraxis.sandbox.files.removal import remove_tree
-from neuraxis.sandbox.process.bring_back import Choose, bring_back
-from neuraxis.sandbox.process.copying import (
+from neuraxis.sandbox.process.copy_in import (
     FOLDER,
     MOST_BYTES,
     MOST_FILES,
     Copy,
     copy_in,
 )
+from neuraxis.sandbox.process.copy_out import Choose, bring_back
 from neuraxis.sandbox.process.job import GUARDED, CannotStart, Limits
 
 _log = logging.getLogger(__name__)

@@ -37,7 +37,7 @@ from neuraxis.formatting import check_word, refuse
 from neuraxis.journal import Journal, SessionInfo, open_journal
 from neuraxis.messages import Call, Reply, Result
 from neuraxis.messages import Path as Place
-from neuraxis.parsing.json_shapes import as_list
+from neuraxis.parsing.json_access import as_list
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.later import edited
 from neuraxis.references.find import find_places

@@ -18,7 +18,7 @@ import pytest
 
 from neuraxis import settings
 from neuraxis.models.gguf.engine import Engine, Setup
-from neuraxis.models.gguf.states import States
+from neuraxis.models.gguf.prompt_cache import States
 
 PAYLOAD = bytes(range(256)) * 40
 
@@ -130,7 +130,7 @@ def test_a_folder_that_cannot_be_had_is_no_error(tmp_path: Path) -> None:
 
 _DIE = """
 import os, pathlib, sys
-from neuraxis.models.gguf.states import States
+from neuraxis.models.gguf.prompt_cache import States
 kept = States(pathlib.Path(sys.argv[1]), "m", 100_000)
 with kept.lent("text") as file:
     print(len(file.read_bytes()), flush=True)

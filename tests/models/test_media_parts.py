@@ -14,8 +14,8 @@ from neuraxis.messages import Chunk, Message, Part, Prompt
 from neuraxis.models import complete
 from neuraxis.models.failover import Failover
 from neuraxis.models.http.settings import Options
+from neuraxis.models.media_parts import MOST_BYTES, with_shown
 from neuraxis.models.openai.model import OpenAIModel
-from neuraxis.models.parts import MOST_BYTES, with_shown
 from neuraxis.models.recorder import Recorder
 from neuraxis.models.scripted import ScriptedModel
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Answer, Session, command
-from neuraxis.execution.large import is_large
+from neuraxis.execution.offload import is_large
 from neuraxis.journal import open_journal
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings

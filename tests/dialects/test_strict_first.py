@@ -4,7 +4,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from neuraxis.dialects.intents.decode import read_reply, read_strictly
-from neuraxis.dialects.well_formed import read_answer
+from neuraxis.dialects.strict_first import read_answer
 from neuraxis.messages import Reply
 
 WORDS = st.lists(

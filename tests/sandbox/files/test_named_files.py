@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from neuraxis.sandbox.files.naming import is_called, is_named
+from neuraxis.sandbox.files.named_files import is_called, is_named
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.describe import size_of
 from neuraxis.assets.store import ReferenceLost
-from neuraxis.execution.large import aside, is_large
+from neuraxis.execution.offload import aside, is_large
 from neuraxis.execution.report import report_stored
 from neuraxis.execution.runtime import Runtime
 from neuraxis.formatting import is_short_json

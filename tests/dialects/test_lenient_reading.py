@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis.dialects.segments import (
+from neuraxis.dialects.lenient_reading import (
     FENCED,
     adjacent,
     open_thought,

@@ -7,7 +7,7 @@ import pytest
 
 from bridges.frameworks.kit import add, send, series
 from neuraxis import Policy, Rule, command
-from neuraxis.bridges.frameworks.offered import Offered, result_text
+from neuraxis.bridges.frameworks.outgoing import Offered, result_text
 
 
 @command(effects="none")

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from neuraxis.formatting import quote
 from neuraxis.sandbox.files.versions import pieces_of
-from neuraxis.sandbox.process.copying import (
+from neuraxis.sandbox.process.copy_in import (
     DEEPEST,
     FOLDER,
     READ,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuraxis.parsing.json_shapes import as_list, as_map
+from neuraxis.parsing.json_access import as_list, as_map
 
 
 @pytest.mark.parametrize("given", [None, 1, "ab", True, 1.5])

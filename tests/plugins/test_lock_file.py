@@ -9,7 +9,7 @@ from cli_process import neuraxis
 from neuraxis import Policy, Session
 from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.plugins.lock import (
+from neuraxis.plugins.lock_file import (
     accept,
     changes,
     check,

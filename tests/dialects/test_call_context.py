@@ -6,7 +6,7 @@ import pytest
 
 from call_in_text import read
 from neuraxis.dialects import DIALECTS
-from neuraxis.dialects.lead_in import is_reported, is_step, leads_elsewhere
+from neuraxis.dialects.call_context import is_reported, is_step, leads_elsewhere
 
 
 @pytest.mark.parametrize("name", DIALECTS)

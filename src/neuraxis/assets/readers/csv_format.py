@@ -1,0 +1,56 @@
+"""Format of a CSV file, so that a changed table keeps it.
+
+A German spreadsheet saves `;` between the cells and `2,5` for two and a half; a table
+that is written back with commas opens there as one column.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from msgspec import Struct
+
+from neuraxis.assets.readers.csv import begun, utf8
+from neuraxis.errors import CommandError
+
+_SAMPLE = 65_536
+"""Bytes at the start of a file that are looked at."""
+_CELL = re.compile(rb'(?:^|[;\t|\n])"?[+-]?\d{1,15}([.,])\d{1,15}(?=["\r\n;\t|]|$)')
+
+
+class CsvFormat(Struct, frozen=True, kw_only=True):
+    """Format of a CSV file, as arguments of Polars' `write_csv`."""
+
+    separator: str = ","
+    line_terminator: str = "\n"
+    include_bom: bool = False
+    decimal_comma: bool = False
+    """Whether two and a half is written `2,5`."""
+
+
+def format_of(data: bytes, ending: str) -> CsvFormat:
+    """Return a file's format; the usual one if it has no text.
+
+    Args:
+        data: the whole file.
+        ending: `.csv` or `.tsv`.
+    """
+    usual = CsvFormat(separator="\t" if ending == ".tsv" else ",")
+    try:
+        text, separator, _ = begun(data[:_SAMPLE], ending, "")
+        is_converted = utf8(data) != data
+    except CommandError:
+        return usual
+    if not text.strip():
+        return usual
+    if separator.encode() not in text.partition(b"\n")[0]:
+        separator = usual.separator  # one column: nothing is between its cells
+    marks = {cell[1] for cell in _CELL.finditer(text)}
+    return CsvFormat(
+        separator=separator,
+        line_terminator="\r\n" if b"\r\n" in text else "\n",
+        # written as UTF-8, which spreadsheets know by the mark alone
+        include_bom=data.startswith(codecs.BOM_UTF8) or is_converted,
+        decimal_comma=separator != "," and marks == {b","},
+    )
