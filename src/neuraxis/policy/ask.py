@@ -208,13 +208,13 @@ def is_allowed(facts: Facts, decision: Decision, gate: Gate) -> bool:
 
 def _origins_of(facts: Facts) -> dict[str, str]:
     """Where each argument came from, in words for a person."""
-    step, origins = facts.step, facts.origins
+    step, origins, arguments = facts.step, facts.origins, facts.arguments
     told: dict[str, str] = {}
-    if isinstance(facts.arguments, dict):
+    if isinstance(arguments, dict):
         # what is not its own word has a label, once something was read
         told = {
             name: SAID if origins.read or is_own(value, origins.own_words) else BEFORE
-            for name, value in cast("dict[str, Json]", facts.arguments).items()
+            for name, value in cast("dict[str, Json]", arguments).items()
         }
     places = [place.path for place in step.bindings] + [at for at, _ in step.asset_refs]
     told |= {_name(path): _INSIDE for path in places}

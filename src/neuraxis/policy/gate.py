@@ -20,10 +20,10 @@ from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.later import Later
-from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.three_rules import offers_of
+from neuraxis.policy.trace import trace
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.specs import Json
@@ -80,7 +80,9 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
 def _own_files(facts: Facts) -> Iterator[tuple[str, Use, str]]:
     """Yield the user's files that a call would change, as in `Facts.own`."""
     files, words = facts.files, facts.origins.own_words
-    for _, path, use in facts.uses if files is not None else ():
+    if files is None:
+        return
+    for _, path, use in facts.uses:
         if use in ("write", "change", "move", "remove") and files.is_users(path):
             yield path, use, files.risk(path, use, words)
 
