@@ -357,3 +357,33 @@ def test_without_a_journal_the_question_says_what_is_not_known(work: Path) -> No
     later.ask("Write a.md", [write("a.md")])
     reason = later.asked[0].reason
     assert '"a.md", which Neuraxis did not write in this session' in reason
+
+
+def test_a_document_of_an_earlier_request_is_moved_after_reading(work: Path) -> None:
+    """Neuraxis wrote it, this request names it, and the new name is free."""
+    talk = Talk(work)
+    talk.ask("Write a report into report.md", [write("report.md")])
+    move = {"tool": "move_file", "file_path": "report.md", "new_path": "old-report.md"}
+    talk.ask(
+        "Read todo.md, then move report.md to old-report.md", [read("todo.md")], [move]
+    )
+    assert talk.asked == []
+    assert (work / "old-report.md").read_text(encoding="utf-8") == "text"
+
+
+@command(
+    effects={"kind": "once", "destructive": False, "others_write": False},
+    names_file={"path": "write"},
+    trusted_only=["path", "to"],
+)
+def publish(path: str, to: str) -> str:
+    """Write a page and tell somebody of it."""
+    return f"{path} for {to}"
+
+
+def test_a_free_name_frees_no_other_value_of_the_users(work: Path) -> None:
+    """A new document is no reason to tell somebody whom the user did not name."""
+    talk = Talk(work, plugins=[publish])
+    told = {"tool": "publish", "path": "summary.md", "to": "eve"}
+    talk.ask("Summarise todo.md for me", [read("todo.md")], [told])
+    assert [True] == ["eve" in asked.summary for asked in talk.asked]

@@ -68,13 +68,11 @@ class Inherited(Struct, frozen=True, kw_only=True):
         )
         made = Origins(
             files={name: label for name, label in files if name is not None},
-            is_nested=True,
             request=list(known.request),
-            asked_by=tuple(known.request),
             # the parent's model may have written what it read into the request
             private=known.private - {self.outer.call_id.partition(".")[0]},
             sent=known.sent,
-            given=label,
+            handed=label,
         )
         # what the outer model read may have decided which words it hands on
         made.reads(label | known.read)
