@@ -14,6 +14,7 @@ from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.words import tokens
+from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.named_files import PATH, is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
@@ -49,6 +50,8 @@ CODE = (
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 """Where a name in `camelCase` has its next word."""
+_SIGN = re.compile(r"[-_/.\d]")
+"""What a folder's name has that a word of a sentence has not."""
 _INSTALLED = (".git", "node_modules", "__pycache__")
 _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
@@ -92,7 +95,10 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
             if is_new_script(path, said, workspace):
                 return not there or made
             is_ours = not there or (known and own)
-            return is_ours and is_new_document(path, said, workspace, kept)
+            # what is copied is more than what the model writes
+            copied = bool(facts.named("read", "move", "remove"))
+            new = None if copied else files
+            return is_ours and is_new_document(path, said, workspace, new, kept)
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
@@ -127,13 +133,20 @@ def is_document(path: str, request: Iterable[str]) -> bool:
 
 
 def is_new_document(
-    path: str, request: Iterable[str], workspace: File, kept: Collection[str] = ()
+    path: str,
+    request: Iterable[str],
+    workspace: File,
+    files: FileHistory | None,
+    kept: Collection[str] = (),
 ) -> bool:
     """Whether a document may have this name; `kept`: of files copied."""
     folder, name = os.path.split(normal(path))
-    is_said = any(token == name for text in request for token in tokens(text))
+    written = {token.rstrip("/") for text in request for token in tokens(text)}
+    # a folder for what is asked for: with a sign that no plain word has
+    is_spelled = folder in written and _SIGN.search(folder) is not None
     return is_document(path, request) and (
-        (is_said and (workspace / folder).is_dir())
+        (name in written and (workspace / folder).is_dir())
+        or (is_spelled and files is not None and files.wrote_all_of(folder))
         or _is_free_name(path, request, addresses=True, has_it=name in kept)
     )
 

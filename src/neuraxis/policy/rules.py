@@ -101,9 +101,12 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
                 the verdict is that of the rules.
         """
         target = f"{plugin}.{spec.name}"
-        origins = [one for item in facts.traced for one in item.label] if facts else []
-        given = target, spec, arguments, origins
-        found = [rule for rule in self.rules if _matches(rule, *given)]
+        found: list[Rule] = []
+        if self.rules:
+            traced = facts.traced if facts else ()
+            origins = [one for item in traced for one in item.label]
+            given = target, spec, arguments, origins
+            found = [rule for rule in self.rules if _matches(rule, *given)]
         if spec.effects.needs_approval and (found or self.default != "deny"):
             found.append(_DECLARED)
         if not found and self.default in ("by_origin", "mild"):

@@ -192,13 +192,13 @@ def _asks_deed(facts: Facts, item: Traced | None = None) -> str:
     """Why a deed is asked about; `item`: an unnamed path."""
     words = facts.origins.own_words
     code = [p for p in facts.named("write", "change") if not is_document(p, words)]
-    path = None if item is None or code else item.path
+    is_free_if_named = not code and any(use != "read" for *_, use in facts.uses)
+    path = item.path if item is not None and is_free_if_named else None
     for at, name, use in facts.uses:
         if at == path and use != "run" and name not in facts.risky:
             # what lies outside of the workspace is nothing to tell the model of
             is_new = is_plain(name) and operations.look(facts.workspace, name) is None
             return call_errors.asks_path(name, use, is_new=is_new)
-    # to name it would not be enough
     return call_errors.asks_deed(describe(facts.origins.read), code)
 
 
