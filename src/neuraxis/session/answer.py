@@ -187,24 +187,24 @@ def answer_of(
     outcome: Outcome,
     error: str | ModelError,
     runtime: Runtime,
-    parts: RunConfig,
+    config: RunConfig,
 ) -> Answer:
     """Return the answer of a run that ended."""
     return Answer(
         text="\n\n".join(state.texts),
         outcome=outcome,
         calls=tuple(
-            replace(item, value=parts.assets.returned(item.call.id, item.value))
+            replace(item, value=config.assets.returned(item.call.id, item.value))
             if item.status == "done"
             else item
             for item in state.results
         ),
         assets=tuple(
-            StoredAsset(id=result.call.id, read=partial(_stored, result, parts.assets))
+            StoredAsset(id=result.call.id, read=partial(_stored, result, config.assets))
             for result in state.results
             if result.stored
         ),
-        files=state.left(parts.workspace),
+        files=state.left(config.workspace),
         usage=state.usage + runtime.usage.tokens,
         usd=runtime.usage.usd,
         error=str(error),
@@ -215,9 +215,9 @@ def answer_of(
     )
 
 
-def took_too_long(state: RunState, parts: RunConfig) -> str:
+def took_too_long(state: RunState, config: RunConfig) -> str:
     """Say that the time was up, and which calls it cut off."""
-    specs = parts.registry.targets
+    specs = config.registry.targets
     stopped = [
         f"{result.call.target} ({result.call.id})"
         for result in state.results
@@ -226,7 +226,7 @@ def took_too_long(state: RunState, parts: RunConfig) -> str:
         and (spec := specs.get(f"{result.plugin}.{result.command}")) is not None
         and not spec.effects.readonly
     ]
-    return call_errors.run_too_long(parts.budget.seconds, stopped)
+    return call_errors.run_too_long(config.budget.seconds, stopped)
 
 
 def _stored(result: Result, assets: AssetStore) -> Any:
