@@ -56,10 +56,10 @@ class StoredAsset(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         try:
-            told = in_words(self.read())
+            text = in_words(self.read())
         except Exception:  # noqa: BLE001 - what reads it may raise any
-            told = "lost"
-        return f"StoredAsset(id={self.id!r}, {told})"
+            text = "lost"
+        return f"StoredAsset(id={self.id!r}, {text})"
 
     @property
     def value(self) -> Any:
@@ -161,8 +161,8 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
 
     def _repr_html_(self) -> str:
         kept = [(one.id, one.read) for one in self.assets]
-        said = (self.text, self.error)
-        return html.of_answer(*said, self.plans, self.calls, kept, self.files)
+        texts = (self.text, self.error)
+        return html.of_answer(*texts, self.plans, self.calls, kept, self.files)
 
     def asset(self, id: str) -> StoredAsset:
         """Return an object that the run stored.

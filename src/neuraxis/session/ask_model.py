@@ -37,11 +37,11 @@ BROKEN_OFF = 2
 class Stop(Exception):
     """Ends the run without an answer of the model."""
 
-    def __init__(self, outcome: Outcome, error: str, said: str = "") -> None:
+    def __init__(self, outcome: Outcome, error: str, last_word: str = "") -> None:
         super().__init__(error)
         self.outcome: Outcome = outcome
         self.error = error
-        self.said = said
+        self.last_word = last_word
 
 
 async def ask_model(
@@ -93,8 +93,8 @@ async def ask_model(
     if completion.finish_reason == "content_filter":
         because = f": {'; '.join(notes)}" if notes else ""
         what = "cut off the reply" if completion.text else "held back the reply"
-        said = "\n\n".join(cut_words(config.dialect, completion))
-        raise Stop("failed", f"the content filter of the server {what}{because}", said)
+        words = "\n\n".join(cut_words(config.dialect, completion))
+        raise Stop("failed", f"the content filter of the server {what}{because}", words)
     return completion
 
 

@@ -133,16 +133,16 @@ async def _one(
     except Exception as error:  # noqa: BLE001 - it is told with the row
         # an object's own text may be Python's: `<Row object at 0x7f…>`
         name = f"{row!r:.60}" if isinstance(row, str | int) else f"number {number}"
-        told = f"run_many: row {name}: {_told(error)}"
+        message = f"run_many: row {name}: {_why(error)}"
         if answer is None:
             failure = error if isinstance(error, ModelError) else None
-            answer = Answer(text="", outcome="failed", error=told, failure=failure)
+            answer = Answer(text="", outcome="failed", error=message, failure=failure)
         else:  # only closing failed
-            answer = replace(answer, error=answer.error or told)
+            answer = replace(answer, error=answer.error or message)
         return Done(row=row, session=own, answer=answer, exception=error)
 
 
-def _told(error: Exception) -> str:
+def _why(error: Exception) -> str:
     """Return an error in words, with its class unless it says enough."""
     kind = "" if isinstance(error, NeuraxisError) else type(error).__name__
     return ": ".join(filter(None, (kind, str(error)))) or type(error).__name__

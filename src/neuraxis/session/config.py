@@ -122,7 +122,7 @@ async def take_up(
     if text is None and pending >= 0:
         del history[len(history) - pending :]
     elif waited is None and (is_open or pending >= 0):
-        config.origins.told(tuple(config.origins.results))
+        config.origins.shown(tuple(config.origins.results))
     return _going_on(config, waited)
 
 

@@ -105,7 +105,7 @@ async def converse(
                 await early.throw_away()
     except Stop as stop:
         outcome, error = stop.outcome, stop.error
-        _add_last_word(stop.said, history, state, emit)
+        _add_last_word(stop.last_word, history, state, emit)
     except Waits:
         outcome = "waiting"
     except ModelError as failed:
@@ -133,18 +133,18 @@ def _take_request(
     emit: Callable[[Event], None],
 ) -> Message:
     emit(MessageSent(sender="user", receiver="model", content=text, assets=assets))
-    config.origins.said(text)
-    said = config.dialect.request(text)
-    return Message(role="user", content=said, is_request=True, assets=assets)
+    config.origins.add_request(text)
+    content = config.dialect.request(text)
+    return Message(role="user", content=content, is_request=True, assets=assets)
 
 
 def _add_last_word(
-    said: str, history: list[Message], state: RunState, emit: Callable[[Event], None]
+    text: str, history: list[Message], state: RunState, emit: Callable[[Event], None]
 ) -> None:
-    if said:
-        history.append(Message(role="assistant", content=said))
-        emit(MessageSent(sender="model", receiver="user", content=said))
-        state.texts = [said]
+    if text:
+        history.append(Message(role="assistant", content=text))
+        emit(MessageSent(sender="model", receiver="user", content=text))
+        state.texts = [text]
 
 
 def _early_starts(config: RunConfig, runtime: Runtime) -> EarlyStarts:
@@ -263,9 +263,9 @@ async def _turns(
             state.usage += completion.usage
         reply = decoded(config.output, config.dialect, completion, early.next_id)
         history.append(_assistant_message(completion, reply))
-        texts = [await _readable(said, config, state) for said in reply.texts]
-        for said in texts:
-            emit(MessageSent(sender="model", receiver="user", content=said))
+        texts = [await _readable(text, config, state) for text in reply.texts]
+        for text in texts:
+            emit(MessageSent(sender="model", receiver="user", content=text))
         if not reply.calls and not reply.errors:
             if _is_answered(config, history, state, texts, completion, emit):
                 return
@@ -407,8 +407,8 @@ def _with_left(results: list[Result], reply: Reply) -> list[Result]:
     """Tell the model with the last result which calls were not read."""
     if not (reply.left and results):
         return results
-    told = (*results[-1].warnings, call_errors.calls_left(reply.left))
-    return [*results[:-1], replace(results[-1], warnings=told)]
+    warnings = (*results[-1].warnings, call_errors.calls_left(reply.left))
+    return [*results[:-1], replace(results[-1], warnings=warnings)]
 
 
 def _unread(reply: Reply) -> PlanChecked:
@@ -421,15 +421,15 @@ def _unread(reply: Reply) -> PlanChecked:
 
 def _checked(plan: Plan, reply: Reply) -> PlanChecked:
     return PlanChecked(
-        steps=tuple([_told(step) for step in plan.steps]),
+        steps=tuple([_step_json(step) for step in plan.steps]),
         problems=tuple([call_errors.to_json(error) for error in plan.problems]),
         notes=(*reply.notes, *plan.notes),
     )
 
 
-def _told(step: Step) -> Json:
+def _step_json(step: Step) -> Json:
     call = step.call
-    told: dict[str, Json] = {
+    entry: dict[str, Json] = {
         "id": call.id,
         "tool": call.target,
         "arguments": call.arguments,
@@ -437,8 +437,8 @@ def _told(step: Step) -> Json:
         "depends": list[Json](sorted(step.depends)) if step.depends else [],
     }
     if call.for_each is not None:
-        told["for_each"] = call.for_each
-    return told
+        entry["for_each"] = call.for_each
+    return entry
 
 
 def _report_results(
@@ -455,13 +455,15 @@ def _report_results(
         for result in results:
             if result.exception is not None:
                 raise result.exception
-    config.origins.told([result.call.id for result in results])
+    config.origins.shown([result.call.id for result in results])
     visible = visible_results(plan, results, config.show_results)
     for message in showing(config.dialect.answer(visible), results):
         history.append(message)
-        told, assets = message.content, message.assets
+        content, assets = message.content, message.assets
         emit(
-            MessageSent(sender="system", receiver="model", content=told, assets=assets)
+            MessageSent(
+                sender="system", receiver="model", content=content, assets=assets
+            )
         )
     if state.declined:
         raise Stop("declined", state.declined)

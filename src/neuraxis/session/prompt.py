@@ -63,10 +63,10 @@ def with_status(
     history: Sequence[Message], assets: AssetStore, left: str
 ) -> Sequence[Message]:
     """Append the asset list (rule B55) and remaining budget to the history."""
-    told = assets.told
-    if not told and not left:
+    listing = assets.told
+    if not listing and not left:
         return history
-    text = f"{told}\n\n{left}" if told and left else told or left
+    text = f"{listing}\n\n{left}" if listing and left else listing or left
     last = history[-1]
     if last.role != "user":
         return [*history, Message(role="user", content=text)]
@@ -148,8 +148,9 @@ class Prompts:
         schema = None
         if self.output is not None:
             schema = for_server(self.output.schema)
-            told = self._dialect.notation(self.output.schema)
-            text = f"{text.rstrip()}\n\n{own_text('output.md').replace('{form}', told)}"
+            notation = self._dialect.notation(self.output.schema)
+            ending = own_text("output.md").replace("{form}", notation)
+            text = f"{text.rstrip()}\n\n{ending}"
         is_free = self._dialect.name == "native" or not specs  # it writes no call then
         return Prompt(
             messages=(Message(role="system", content=text),),

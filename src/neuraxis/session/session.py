@@ -263,8 +263,8 @@ class Session(Generic[Out]):
             ConfigError: `NoOpenQuestion`, or an argument is invalid.
         """
         given = self.journal, self.id, question
-        said = waiting.answer(*given, True, arguments=changed, how=how)
-        waiting.restore_yeses(self.approvals, [said])
+        answer = waiting.answer(*given, True, arguments=changed, how=how)
+        waiting.restore_yeses(self.approvals, [answer])
 
     def deny(self, question: str, reason: str = "") -> None:
         """Refuse a waiting call; the model is told the reason."""

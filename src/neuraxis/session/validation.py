@@ -198,8 +198,8 @@ def _check_options(options: Options | None) -> None:
         refuse("options.prompt_tokens", "a whole number above 0, or None", tokens)
     limit: Any = options.catalog_limit
     if limit not in (None, "provider") and (not isinstance(limit, int) or limit < 1):
-        said = "a number of characters, 'provider', or None"
-        refuse("options.catalog_limit", said, limit)
+        expected = "a number of characters, 'provider', or None"
+        refuse("options.catalog_limit", expected, limit)
 
 
 def _check_path(name: str, value: Any) -> None:

@@ -49,8 +49,8 @@ def tokens(messages: Sequence[Message]) -> int:
 
 def _cost(message: Message) -> int:
     calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
-    said = len(message.content.encode(errors="surrogatepass"))
-    return (said + len(message.carried) + calls) // BYTES + 4 + _of_parts(message)
+    size = len(message.content.encode(errors="surrogatepass"))
+    return (size + len(message.carried) + calls) // BYTES + 4 + _of_parts(message)
 
 
 def _of_parts(message: Message) -> int:
@@ -210,9 +210,9 @@ async def _summary(
         except ModelError:
             reply = None  # the run goes on, and tells of it if it lasts
     if reply is not None:
-        said = config.dialect.decode(reply, next_id=str)
-        text = "\n".join(said.texts).strip()
-        if text and not said.calls and not said.errors:
+        decoded = config.dialect.decode(reply, next_id=str)
+        text = "\n".join(decoded.texts).strip()
+        if text and not decoded.calls and not decoded.errors:
             return text[: words * 10], reply
     requests = [item.content[:100] for item in dropped if item.is_request][-_TURNS:]
     return "\n".join(["The requests so far:", *requests]), reply
