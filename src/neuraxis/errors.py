@@ -6,7 +6,7 @@ NeuraxisError
     TemplateError    a user's own prompt template
     NoSuchSession    the journal holds no session of that id
     NoOpenQuestion   the call does not wait for approval: unknown, answered, expired
-  ModelError         the model could not be asked
+  ModelError         the model could not be reached
     ModelUnavailable no server, no weights, no key
     ModelRefused     the server said no (4xx)
     ModelTimeout     no answer in time

@@ -111,7 +111,7 @@ def call(
                 model=ScriptedModel([]),
                 plugins=[plugin],
                 workspace=workspace,
-                policy=policy,
+                policy=policy or Policy(default="allow"),
                 settings=settings or Settings(),
                 options=Options(strict=strict),
             )

@@ -292,7 +292,7 @@ def items_failed(
         code="failed",
         where=target,
         message=f"{target} failed for {failed} of {items} items: {each}. "
-        "What became of each item stands in the response.",
+        "The response lists the outcome of each item.",
     )
 
 

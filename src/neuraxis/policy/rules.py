@@ -220,7 +220,7 @@ def _check_pattern(where: str, pattern: str, commands: Collection[str]) -> bool:
         return bool(here)
     if here:
         raise ConfigError(
-            f"{where} fits no command, so that it would never hold; expected "
+            f"{where} fits no command, so it would never apply; expected "
             f"plugin.command: {listed(here, 5)}"
         )
     close, name = nearest(plugin, [own for _, own, _ in parts]), command or plugin

@@ -126,7 +126,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
         """Return this answer, or raise why there is none.
 
         Raises:
-            ModelError: the model could not be asked.
+            ModelError: the model could not be reached.
             NoAnswer: the run failed otherwise, met a limit, waits, or was declined.
         """
         if self.outcome == "answered":
@@ -143,7 +143,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
         Without such a type it is None, and the answer is `text`.
 
         Raises:
-            ModelError: the model could not be asked.
+            ModelError: the model could not be reached.
             NoAnswer: the run did not end with an answer.
         """
         return cast("Out", self.check().checked)

@@ -14,11 +14,11 @@ from typing import Any, Generic, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from neuraxis.errors import ModelError, NeuraxisError
+from neuraxis.errors import ConfigError, ModelError, NeuraxisError
 from neuraxis.events import Event
 from neuraxis.formatting import refuse
 from neuraxis.session.answer import Answer
-from neuraxis.session.past.resume import finished, read_events
+from neuraxis.session.past.resume import finished, last_request, read_events
 from neuraxis.session.session import Session
 
 T = TypeVar("T")
@@ -151,6 +151,11 @@ def _why(error: Exception) -> str:
 async def _answer(session: Session, text: str, deps: Any) -> tuple[Answer, bool]:
     events = await read_events(session.journal, session.id) if session.history else []
     end = finished(events)
+    if events and (earlier := last_request(events)) not in (None, text):
+        raise ConfigError(
+            f"session {session.id!r} answers another request: {earlier!r:.60}; give "
+            "each row a session with an id of its own, and a new id if its text changes"
+        )
     if end is not None and end.outcome == "answered":
         read = None if session.output is None else session.output.read(end.text)
         checked = read[0] if isinstance(read, tuple) else None

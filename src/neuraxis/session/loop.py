@@ -236,8 +236,7 @@ async def _turns(
     emit: Callable[[Event], None],
     live: bool,
 ) -> None:
-    limit, turn = config.budget.model_calls, 0
-    pending = None
+    limit, turn, pending = config.budget.model_calls, 0, None
     if config.waited is None:
         pending = _pending(history)
     else:

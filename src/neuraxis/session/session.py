@@ -41,7 +41,6 @@ from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
 from neuraxis.session.past import requirements, resume, waiting
 from neuraxis.session.past.call_ids import CallIds, key_of
-from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Run, RunLock, await_all, check_open, run_alone
 from neuraxis.session.validation import (
@@ -237,15 +236,14 @@ class Session(Generic[Out]):
         past = resume.history_of(events, self.dialect)
         replay(self.origins, events, past.waits)
         waiting.restore_yeses(self.approvals, events)
-        self._unknown.replay(events)
-        self.files.replay(events)
+        for each in (self._unknown, self.files, self.ids):
+            each.replay(events)
         self._is_cut_off = past.cut_off
         self._config = replace(self._config, summed=past.summed, key=key)
-        self._pending = len(past.untold) if past.pending else -1
-        self.ids.replay(events)
+        self._pending = past.first_untold
         self.history = resume.restore(past, self.assets, self.origins)
 
-    def pending(self) -> tuple[Question, ...]:
+    def pending(self) -> tuple[waiting.Question, ...]:
         """Return the calls that wait for an approval (`approve="later"`)."""
         return waiting.pending(self.journal, self.id)
 
@@ -283,6 +281,9 @@ class Session(Generic[Out]):
         """
         self._sink.settle(call_id, happened)
         flush(self.journal)
+        if self._is_cut_off:  # its result is among those that the model has not seen
+            given = self.journal, self.id, self.dialect, self.assets, self.history
+            self._pending = resume.take_settled(call_id, *given)
 
     def run(
         self, text: str, *, attach: Iterable[Any] = (), deps: Any = None

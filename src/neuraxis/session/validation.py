@@ -58,7 +58,7 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     "approve": (
         (type(None),),
         "__call__",
-        "a function that gives True for a yes, 'later', or None",
+        "a function that returns True to approve, 'later', or None",
     ),
 }
 """Accepted types, and the method that any other object must have."""

@@ -212,8 +212,8 @@ def no_method(source: Any, cls: type[Any]) -> str:
         return message
     joint = "" if is_plain else ". "
     return (
-        f"{message}{joint}If a function gave it, hand over the function itself, "
-        "without brackets: plugins=[NAME]"
+        f"{message}{joint}If a function returned it, pass the function itself, "
+        "without parentheses: plugins=[NAME]"
     )
 
 

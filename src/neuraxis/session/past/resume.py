@@ -69,6 +69,11 @@ class Past(Struct, frozen=True, kw_only=True):
     pending: bool = False
     """Whether its last reply was not looked at, or waits; it is before `untold`."""
 
+    @property
+    def first_untold(self) -> int:
+        """Number of messages behind the pending reply; -1: there is none."""
+        return len(self.untold) if self.pending else -1
+
 
 def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
     """Return the conversation that these events recorded."""
@@ -271,6 +276,15 @@ def finished(events: Iterable[Event | Unknown]) -> SessionFinished | None:
     return end
 
 
+def last_request(events: Iterable[Event | Unknown]) -> str | None:
+    """Return the user's last message; None: there is none."""
+    found: str | None = None
+    for event in events:
+        if isinstance(event, MessageSent) and event.sender == "user":
+            found = event.content
+    return found
+
+
 def restore(past: Past, assets: AssetStore, origins: Origins) -> list[Message]:
     """Put the values back; return the messages with their pictures."""
     for call_id, command, value in past.values:
@@ -283,6 +297,23 @@ def restore(past: Past, assets: AssetStore, origins: Origins) -> list[Message]:
         assets.attach(past.summed.asset, past.summed.text, SUMMED_UP)
         origins.sums_up(past.summed.asset)
     return with_parts(past.messages, assets)
+
+
+def take_settled(
+    call_id: str,
+    journal: Journal,
+    session: str,
+    dialect: Dialect,
+    assets: AssetStore,
+    history: list[Message],
+) -> int:
+    """Take a settled call's result into the history; return `first_untold`."""
+    past = history_of([entry.event for entry in journal.read(session)], dialect)
+    for value in past.values:
+        if value[0] == call_id:
+            assets.keep(*value)
+    history[:] = with_parts(past.messages, assets)
+    return past.first_untold
 
 
 async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:
