@@ -19,7 +19,7 @@ from neuraxis.cli.options import (
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from neuraxis.events import Event, Unknown
     from neuraxis.journal import Entry, Journal, SessionInfo
@@ -33,10 +33,16 @@ if TYPE_CHECKING:
 def undo(given: str | None, journal: str | None, yes: bool) -> int:
     """Restore the files that the last run changed.
 
-    Without --session, this is the last run of any session that changed a file; the
-    next `undo` takes the one before it.
+    Without --session, this is the last run that changed a file here: in this folder,
+    below it, or in the workspace of your settings. The next `undo` takes the one
+    before it.
     """
-    path = journal or journal_path(settings_of(Choices()))
+    from neuraxis.session.build import build_workspace
+    from neuraxis.session.inherit import Inherited
+
+    settings = settings_of(Choices())
+    usual = build_workspace(None, Inherited(), settings).resolve()
+    path = journal or journal_path(settings)
     opened = existing_journal(path, named=journal is not None)
     if opened is None:
         raise ConfigError(f"there is nothing to undo: there is no journal {path}")
@@ -45,15 +51,29 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
         if given is not None:
             own = session_in(known, given)
             known = [info for info in known if info.session == own]
-        while (last := _last_of(opened, known)) is not None:
-            undone = _undo(opened, last, Path(path), yes)
+        elsewhere: list[_Change] = []
+
+        def is_meant(change: _Change) -> bool:
+            where = _workspace(change.events).resolve()
+            if given is not None or where == usual or where.is_relative_to(Path.cwd()):
+                return True
+            elsewhere.append(change)
+            return False
+
+        while (last := _last_of(opened, known, is_meant)) is not None:
+            undone = _undo(opened, last, Path(path), usual, yes)
             if undone.run:  # else its files are as they were before
                 request = last.requests.get(undone.run)
                 what = short(request) if request else "the calls"
                 echo(f"undoing {what} of session {last.session}", err=True)
                 return show_undone(undone)
     where = f"session {known[0].session}" if given else f"the journal {path}"
-    echo(f"nothing to undo: no run in {where} changed a file", err=True)
+    text = f"nothing to undo: no run in {where} changed a file"
+    if elsewhere:
+        other = max(elsewhere, key=lambda change: change.at)
+        folder = one_line(str(_workspace(other.events)))
+        text += f" here; one changed {folder}: neuraxis undo -s {other.session}"
+    echo(text, err=True)
     return 0
 
 
@@ -67,14 +87,20 @@ class _Change(Struct, frozen=True, kw_only=True):
     at: float
 
 
-def _last_of(journal: Journal, known: Sequence[SessionInfo]) -> _Change | None:
+def _last_of(
+    journal: Journal,
+    known: Sequence[SessionInfo],
+    is_meant: Callable[[_Change], bool],
+) -> _Change | None:
     """Return the last change of these sessions that is not undone."""
     last: _Change | None = None
     for info in known:
         if last is not None and info.ended < last.at:
             break  # those before it ended earlier still
         found = _last_change(info.session, journal.read(info.session))
-        if found is not None and (last is None or found.at > last.at):
+        if found is None or not is_meant(found):
+            continue
+        if last is None or found.at > last.at:
             last = found
     return last
 
@@ -104,15 +130,15 @@ def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
     return _Change(session=session, events=events, requests=requests, at=last)
 
 
-def _undo(journal: Journal, last: _Change, path: Path, yes: bool) -> Undone:
+def _undo(
+    journal: Journal, last: _Change, path: Path, usual: Path, yes: bool
+) -> Undone:
     from neuraxis.sandbox.files.history import FileHistory
     from neuraxis.sandbox.files.versions import VersionStore, versions_root
-    from neuraxis.session.build import build_workspace
-    from neuraxis.session.inherit import Inherited
     from neuraxis.session.workspace import budget_of
 
     settings, where = settings_of(Choices()), _workspace(last.events)
-    if where.resolve() != build_workspace(None, Inherited(), settings).resolve():
+    if where.resolve() != usual:
         echo(f"the files are in {one_line(str(where))}", err=True)
     session, budget = last.session, budget_of(settings)
     files = FileHistory(
