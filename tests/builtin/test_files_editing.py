@@ -56,3 +56,10 @@ def test_what_is_no_text_is_not_changed() -> None:
     """Nor decoded as something that it is not."""
     with pytest.raises(CommandError, match="no text file"):
         replaced(b"\x89PNG\0", "P", "J", "n", every=False)
+
+
+def test_a_text_that_would_be_too_long_is_not_made() -> None:
+    """A file of 300 kB took 2.3 GB: its limit was checked when it was made."""
+    text = b"a" * 300_000
+    with pytest.raises(CommandError, match="would have 2,400,000,000 characters"):
+        replaced(text, "a", "b" * 8_000, "x.txt", every=True)

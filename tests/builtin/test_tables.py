@@ -290,6 +290,15 @@ def test_a_join_that_explodes_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         plugin.join_tables(many, many, ["k"], ["k", "l"])
 
 
+def test_a_join_that_has_more_rows_than_its_tables_has_fewer_cells() -> None:
+    """2,500 rows joined with themselves took 800 MB."""
+    many = polars.DataFrame({"k": [1] * 2_500, "text": ["x" * 40] * 2_500})
+    with pytest.raises(CommandError, match="6250000 rows and 25000000 cells"):
+        plugin.join_tables(many, many, ["k"])
+    one = polars.DataFrame({"k": [1], "word": ["one"]})
+    assert plugin.join_tables(many, one, ["k"]).height == 2_500
+
+
 def test_describe() -> None:
     """Type, empty cells, distinct values, range."""
     told = _call("describe_table", table=HOUSES, columns=["size", "city"]).value

@@ -443,3 +443,46 @@ def test_a_question_does_not_ask_for_a_name_that_would_not_help(work: Path) -> N
     (asked,) = talk.asked
     assert "after it read" in asked.reason
     assert "does not name" not in asked.reason
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("run", "#!/bin/sh\npython todo_sums.py\n"),
+        ("jobs/Procfile", "web: python todo_sums.py\n"),
+        (".git/hooks/post-commit", "#!/bin/sh\nexec python3 todo_sums.py\n"),
+        ("start.ps1", "python todo_sums.py\n"),
+    ],
+)
+def test_a_script_that_a_file_without_an_ending_runs_is_asked_about(
+    work: Path, place: str, text: str
+) -> None:
+    """It was free, and ran outside of the sandbox when the user started `run`."""
+    (work / place).parent.mkdir(parents=True, exist_ok=True)
+    (work / place).write_text(text, encoding="utf-8")
+    talk = Talk(work)
+    talk.ask("Compute the todo sums", [read("todo.md")], [write("todo_sums.py")])
+    assert len(talk.asked) == 1
+
+
+def test_a_script_that_a_document_names_is_free(work: Path) -> None:
+    """Nothing runs a document."""
+    (work / "notes.txt").write_text("python todo_sums.py", encoding="utf-8")
+    talk = Talk(work)
+    talk.ask("Compute the todo sums", [read("todo.md")], [write("todo_sums.py")])
+    assert talk.asked == []
+
+
+def test_a_copy_goes_into_no_folder_that_the_request_does_not_name(work: Path) -> None:
+    """A page chose `public/` for a private file that was to be copied."""
+    (work / "public").mkdir()
+    copy = {"tool": "copy_file", "file_path": "todo.md", "new_path": "public/report.md"}
+    talk = Talk(work)
+    talk.ask("Copy todo.md as report.md", [read("todo.md")], [copy])
+    assert len(talk.asked) == 1
+    talk.ask(
+        "Copy todo.md as other.md",
+        [read("todo.md")],
+        [copy | {"new_path": "other.md"}],
+    )
+    assert talk.asked == []

@@ -368,7 +368,7 @@ def test_a_script_that_a_pattern_runs_is_not_free(tmp_path: Path, line: str) -> 
     assert not (tmp_path / "w" / "sum_page.py").exists()
 
 
-@pytest.mark.parametrize("folder", ["node_modules/tool", "env/lib", ".git/hooks"])
+@pytest.mark.parametrize("folder", ["node_modules/tool", "env/lib", ".git/info"])
 def test_code_of_installed_packages_does_not_take_a_name(
     tmp_path: Path, folder: str
 ) -> None:

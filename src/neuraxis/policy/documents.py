@@ -10,6 +10,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
@@ -48,6 +49,7 @@ CODE = (
     *(".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml"),
     *(".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat"),
 )
+_NO_CODE = (*DOCUMENTS, ".jsonl", ".ndjson", ".xml", ".log", ".html", ".svg")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 """Where a name in `camelCase` has its next word."""
 _SIGN = re.compile(r"[-_/.\d]")
@@ -95,10 +97,9 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
             if is_new_script(path, request, workspace):
                 return not there or made
             is_ours = not there or (known and own)
-            # what is copied is more than what the model writes
             copied = bool(facts.named("read", "move", "remove"))
-            new = None if copied else files
-            return is_ours and is_new_document(path, request, workspace, new, kept)
+            given = path, request, workspace, files, kept
+            return is_ours and is_new_document(*given, copied=copied)
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
@@ -138,15 +139,27 @@ def is_new_document(
     workspace: File,
     files: FileHistory | None,
     kept: Collection[str] = (),
+    copied: bool = False,
 ) -> bool:
-    """Whether a document may have this name; `kept`: of files copied."""
+    """Whether a document may have this name.
+
+    Args:
+        path: of the document.
+        request: the user's words.
+        workspace: where it would be.
+        files: what is known of the workspace's files.
+        kept: names of files that the call copies.
+        copied: it is a copy, which holds more than the model writes.
+    """
     folder, name = os.path.split(normal(path))
     written = {token.rstrip("/") for text in request for token in tokens(text)}
     # a folder for what is asked for: with a sign that no plain word has
     is_spelled = folder in written and _SIGN.search(folder) is not None
+    is_there = name in written and (workspace / folder).is_dir()
+    is_new = is_spelled and files is not None and files.wrote_all_of(folder)
     return is_document(path, request) and (
-        (name in written and (workspace / folder).is_dir())
-        or (is_spelled and files is not None and files.wrote_all_of(folder))
+        (is_there and not folder)
+        or (not copied and (is_there or is_new))
         or _is_free_name(path, request, addresses=True, has_it=name in kept)
     )
 
@@ -221,7 +234,9 @@ def _is_mentioned(stem: str, workspace: File) -> bool:
             if number >= _MOST_FILES or file.stat().st_size > _MOST_BYTES:
                 return True
             code = b"" if file.name == f"{stem}.py" else file.read_bytes()
-            if name in code.lower() or b"*.py" in code:
+            # what has no ending of code may run the script all the same
+            wanted = name if file.name.lower().endswith(CODE) else name + b".py"
+            if wanted in code.lower() or b"*.py" in code:
                 return True
     except OSError:
         return True
@@ -229,14 +244,26 @@ def _is_mentioned(stem: str, workspace: File) -> bool:
 
 
 def _code(workspace: File) -> Iterator[File]:
-    """The files of code, without those of installed packages."""
-    for folder, folders, names in walk_tree(workspace):
+    """The files that are no documents, without those of installed packages."""
+    hooks = workspace / ".git" / "hooks"
+    for folder, folders, names in chain(walk_tree(workspace), walk_tree(hooks)):
         if "pyvenv.cfg" in names:
             folders.clear()
             continue
         folders[:] = [name for name in folders if name not in _INSTALLED]
-        files = (File(folder, name) for name in names if name.lower().endswith(CODE))
-        yield from filter(File.is_file, files)
+        for name in names:
+            file, low = File(folder, name), name.lower()
+            is_code = low.endswith(CODE)
+            is_data = low.endswith(_NO_CODE) and not is_code
+            if not is_data and file.is_file() and (is_code or _is_text(file)):
+                yield file
+
+
+def _is_text(file: File) -> bool:
+    if file.stat().st_size > _MOST_BYTES:
+        return False
+    with file.open("rb") as opened:
+        return b"\0" not in opened.read(1_000)
 
 
 def _name_words(stem: str) -> list[str]:

@@ -12,6 +12,8 @@ from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
 from neuraxis.parsing.encodings import UTF_8, text_of
 
+_LONGEST = 64_000_000
+"""Maximum characters of a text after passages were replaced."""
 _MARKED = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32-le",
@@ -77,6 +79,12 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> byte
         raise CommandError(
             f"{path!r} holds the passage {quote(old)} more than once (line {listed}); "
             "nothing was changed. Write more of the text around it, or every: true."
+        )
+    size = len(text) + text.count(old) * (len(new) - len(old))
+    if every and size > _LONGEST:  # before it is made
+        raise CommandError(
+            f"{path!r} would have {size:,} characters, at most {_LONGEST:,} are "
+            "written; nothing was changed. Replace fewer passages or a shorter text."
         )
     text = text.replace(old, new) if every else text.replace(old, new, 1)
     return mark + _encoded(text, encoding, path)

@@ -13,6 +13,8 @@ from neuraxis.plugins.context import Context
 from neuraxis.specs import Json
 
 FILE_BYTES = 200_000_000
+MOST_CELLS = 10_000_000
+"""Maximum cells of a join that has more rows than its tables."""
 DESCRIBED = 60
 """Maximum columns in one description."""
 LONGEST = 60
@@ -162,10 +164,14 @@ def _check_growth(first: Any, second: Any, on: list[str], others: list[str]) -> 
     both = left.join(right, left_on=on, right_on=others, how="inner")
     here, there = polars.col(f"left {keys}"), polars.col(f"right {keys}")
     rows = both.select((here.cast(polars.Int64) * there).sum()).item()
-    if rows > frames.MOST_ROWS:
+    grows = rows > max(first.height, second.height)
+    cells = rows * (first.width + second.width)
+    if rows > frames.MOST_ROWS or (grows and cells > MOST_CELLS):
         raise CommandError(
-            f"The join would have {rows} rows, at most {frames.MOST_ROWS} are made: "
-            "join on columns that tell the rows apart, or group first."
+            f"The join would have {rows} rows and {cells} cells; at most "
+            f"{frames.MOST_ROWS} rows are made, and {MOST_CELLS} cells where it has "
+            "more rows than its tables: join on columns that tell the rows apart, or "
+            "group first."
         )
 
 
