@@ -178,16 +178,19 @@ async def complete(
         if iscoroutine(chunks):
             chunks.close()  # else Python warns that nobody awaited it
         refuse(f"model {model.name}: stream", "an `async def` that yields", chunks)
+    is_asking = True  # else the exception is the listener's own
     try:
         async for chunk in chunks:
+            is_asking = False
             if not isinstance(cast("Any", chunk), Chunk):
                 refuse(f"model {model.name}: stream", "each piece as a Chunk", chunk)
             joined.add(chunk)
             if on_chunk is not None:
                 on_chunk(chunk)
-    except NeuraxisError:
-        raise
+            is_asking = True
     except Exception as error:
+        if isinstance(error, NeuraxisError) or not is_asking:
+            raise
         raise broken_by(model.name, error) from error
     finally:
         await close_stream(chunks)
