@@ -135,8 +135,8 @@ class Native:
         if was_cut(completion):
             return cut_reply(completion.text)
         if self._strict:
-            said = completion.text.strip()
-            reply = Reply(texts=(said,) if said else ())
+            answer = completion.text.strip()
+            reply = Reply(texts=(answer,) if answer else ())
         else:
             reply = self._read_text(completion, next_id)
         if not completion.tool_calls:
@@ -171,7 +171,7 @@ class Native:
         if has_native_calls:
             left = tuple(call.command for call in read.calls)
             notes = ("calls written as text, not read",)
-            return replace(read, calls=(), errors=(), notes=notes, left=left)
+            return replace(read, calls=(), errors=(), notes=notes, unplaced=left)
         calls = tuple(
             self._own(call, call.command, call.arguments) for call in read.calls
         )

@@ -29,7 +29,7 @@ class Constant(Struct, frozen=True, kw_only=True):
     tools: bytes
 
     def is_of(self, prompt: Prompt) -> bool:
-        """Return whether this very part is in the prompt."""
+        """Return whether the prompt has this part."""
         return (
             self.native_tools is prompt.native_tools
             and len(self.messages) == prompt.constant
@@ -56,7 +56,7 @@ def request_body(
     native = bool(prompt.native_tools)
     body: dict[str, Json] = {
         "model": name,
-        "messages": [_message(said, native, origin) for said in prompt.messages],
+        "messages": [_message(message, native, origin) for message in prompt.messages],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -89,14 +89,14 @@ def request_body(
 
 
 def tool_choice(choice: str) -> Json:
-    """Which tools are called: a word of the form, or one function."""
+    """Return the API's `tool_choice`: a word, or one function."""
     if choice in ("auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": choice}}
 
 
 def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json]:
-    told: dict[str, Json]
+    body: dict[str, Json]
     if native and message.role == "tool":
         return {
             "role": "tool",
@@ -104,7 +104,7 @@ def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json
             "content": message.content,
         }
     if native and message.tool_calls:
-        told = {
+        body = {
             "role": message.role,
             "content": message.content or None,
             "tool_calls": [
@@ -120,19 +120,19 @@ def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json
             ],
         }
         if message.carried:
-            put_back(told, message.carried, origin)
-        return told
+            put_back(body, message.carried, origin)
+        return body
     # without tools in the request a server refuses the role: the text is what counts
     role = "user" if message.role == "tool" else message.role
-    told = {"role": role, "content": message.content}
+    body = {"role": role, "content": message.content}
     if message.parts:
-        told["content"] = [
+        body["content"] = [
             *([{"type": "text", "text": message.content}] if message.content else []),
             *[_part(part) for part in message.parts],
         ]
     if native and message.carried:
-        put_back(told, message.carried, origin)
-    return told
+        put_back(body, message.carried, origin)
+    return body
 
 
 def _part(part: Part) -> Json:
@@ -160,9 +160,9 @@ def encoded(body: Mapping[str, Json], constant: Constant | None = None) -> bytes
         if key == "messages":
             count = len(constant.messages)
             head = [constant.head] if count else []
-            said = [*head, *[as_json(message) for message in value[count:]]]
+            items = [*head, *[as_json(message) for message in value[count:]]]
             parts.append(b"[")
-            for index, message in enumerate(said):
+            for index, message in enumerate(items):
                 parts += [b",", message] if index else [message]
             parts.append(b"]")
         else:
