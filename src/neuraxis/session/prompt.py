@@ -63,10 +63,10 @@ def with_status(
     history: Sequence[Message], assets: AssetStore, left: str
 ) -> Sequence[Message]:
     """Append the asset list (rule B55) and remaining budget to the history."""
-    told = assets.told
-    if not told and not left:
+    description = assets.description
+    if not description and not left:
         return history
-    text = f"{told}\n\n{left}" if told and left else told or left
+    text = f"{description}\n\n{left}" if description and left else description or left
     last = history[-1]
     if last.role != "user":
         return [*history, Message(role="user", content=text)]

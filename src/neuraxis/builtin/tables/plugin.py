@@ -43,7 +43,7 @@ def select_columns(table: Any, columns: list[str]) -> Any:
     """Return the columns in the requested order."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns)
-    with frames.told():
+    with frames.errors_for_model():
         return frame.select(columns)
 
 
@@ -52,7 +52,7 @@ def filter_rows(
 ) -> Any:
     """Return the rows that meet all conditions, or any of them."""
     frame = frames.frame_of(table)
-    with frames.told():
+    with frames.errors_for_model():
         tests = [condition(frame, given) for given in conditions]
     polars = frames.library()
     joined = (
@@ -60,7 +60,7 @@ def filter_rows(
         if match == "all"
         else (polars.any_horizontal(tests))
     )
-    with frames.told():
+    with frames.errors_for_model():
         return frame.filter(joined)
 
 
@@ -68,7 +68,7 @@ def sort_rows(table: Any, columns: list[str], descending: bool = False) -> Any:
     """Sort rows stably; empty cells come last."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns)
-    with frames.told():
+    with frames.errors_for_model():
         return frame.sort(
             columns, descending=descending, nulls_last=True, maintain_order=True
         )
@@ -79,7 +79,7 @@ def group_rows(table: Any, by: list[str], aggregations: list[dict[str, Json]]) -
     frame = frames.frame_of(table)
     frames.check_columns(frame, by)
     made = [_aggregation(frame, given) for given in aggregations]
-    with frames.told():
+    with frames.errors_for_model():
         if not by:
             return frame.select(made)
         return frame.group_by(by, maintain_order=True).agg(made)
@@ -126,7 +126,7 @@ def join_tables(
         raise CommandError("right_on: expected as many columns as in on.")
     frames.check_columns(first, on)
     frames.check_columns(second, others)
-    with frames.told():
+    with frames.errors_for_model():
         _check_growth(first, second, on, others)
         return first.join(
             second,
@@ -175,7 +175,7 @@ def describe_table(table: Any, columns: list[str] | None = None) -> dict[str, Js
     frames.check_columns(frame, columns or ())
     names: list[str] = columns or frame.columns
     told: list[Json] = []
-    with frames.told():
+    with frames.errors_for_model():
         for name in names[:DESCRIBED]:
             told.append(_column(frame, name))
     found: dict[str, Json] = {"rows": frame.height, "columns": told}
