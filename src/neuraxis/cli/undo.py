@@ -41,19 +41,19 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
     if opened is None:
         raise ConfigError(f"there is nothing to undo: there is no journal {path}")
     with closing(opened):
-        known = opened.sessions()
+        infos = opened.sessions()
         if given is not None:
-            own = session_in(known, given)
-            known = [info for info in known if info.session == own]
-        while (last := _last_of(opened, known)) is not None:
+            session_id = session_in(infos, given)
+            infos = [info for info in infos if info.session == session_id]
+        while (last := _last_of(opened, infos)) is not None:
             undone = _undo(opened, last, Path(path), yes)
             if undone.run:  # else its files are as they were before
                 request = last.requests.get(undone.run)
-                what = short(request) if request else "the calls"
-                echo(f"undoing {what} of session {last.session}", err=True)
+                subject = short(request) if request else "the calls"
+                echo(f"undoing {subject} of session {last.session}", err=True)
                 return show_undone(undone)
-    where = f"session {known[0].session}" if given else f"the journal {path}"
-    echo(f"nothing to undo: no run in {where} changed a file", err=True)
+    place = f"session {infos[0].session}" if given else f"the journal {path}"
+    echo(f"nothing to undo: no run in {place} changed a file", err=True)
     return 0
 
 
@@ -67,15 +67,15 @@ class _Change(Struct, frozen=True, kw_only=True):
     at: float
 
 
-def _last_of(journal: Journal, known: Sequence[SessionInfo]) -> _Change | None:
+def _last_of(journal: Journal, infos: Sequence[SessionInfo]) -> _Change | None:
     """Return the last change of these sessions that is not undone."""
     last: _Change | None = None
-    for info in known:
+    for info in infos:
         if last is not None and info.ended < last.at:
             break  # those before it ended earlier still
-        found = _last_change(info.session, journal.read(info.session))
-        if found is not None and (last is None or found.at > last.at):
-            last = found
+        change = _last_change(info.session, journal.read(info.session))
+        if change is not None and (last is None or change.at > last.at):
+            last = change
     return last
 
 
@@ -111,12 +111,12 @@ def _undo(journal: Journal, last: _Change, path: Path, yes: bool) -> Undone:
     from neuraxis.session.inherit import Inherited
     from neuraxis.session.workspace import budget_of
 
-    settings, where = settings_of(Choices()), _workspace(last.events)
-    if where.resolve() != build_workspace(None, Inherited(), settings).resolve():
-        echo(f"the files are in {one_line(str(where))}", err=True)
+    settings, workspace = settings_of(Choices()), _workspace(last.events)
+    if workspace.resolve() != build_workspace(None, Inherited(), settings).resolve():
+        echo(f"the files are in {one_line(str(workspace))}", err=True)
     session, budget = last.session, budget_of(settings)
     files = FileHistory(
-        where,
+        workspace,
         VersionStore(versions_root(path, None), session, budget),
         lambda event: journal.append(session, event, durable=True),
     )
@@ -144,7 +144,7 @@ def _agrees(name: str) -> bool:
 
 def show_undone(undone: Undone) -> int:
     """Print what was restored and what was not; return the exit code."""
-    for what, names in (
+    for label, names in (
         ("restored", undone.restored),
         ("removed", undone.removed),
         ("kept, changed after the run (--yes restores it)", undone.changed_since),
@@ -152,7 +152,7 @@ def show_undone(undone: Undone) -> int:
         ("kept, the system refuses", undone.refused),
     ):
         for name in names:
-            echo(f"{what}: {one_line(name)}")
+            echo(f"{label}: {one_line(name)}")
     if not undone.run:
         echo("nothing to undo: no run of this conversation changed a file", err=True)
     return 1 if undone.changed_since or undone.lost or undone.refused else 0

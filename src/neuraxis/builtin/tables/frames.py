@@ -30,7 +30,7 @@ def library() -> Any:
 
 
 def errors_for_model() -> AbstractContextManager[None]:
-    """Return a Polars error message for the model, without its drawings."""
+    """Convert Polars errors to `CommandError`, without their drawings."""
     return tables.errors_for_model(library())
 
 
@@ -38,7 +38,7 @@ def frame_of(value: Any) -> Any:
     """Return the table, or JSON rows, as a Polars data frame.
 
     Raises:
-        CommandError: it is no table.
+        CommandError: it is not a table.
         MissingExtra: Polars, or what it needs to read another library's table.
     """
     polars = library()
@@ -95,7 +95,7 @@ def parse(
     """Parse a file's bytes as a table; warn of text columns.
 
     Raises:
-        CommandError: they are none, or more than `most` rows.
+        CommandError: they are not a table, or have more than `most` rows.
     """
     return tables.read_frame(library(), data, ending, separator, most, warn)
 
@@ -116,8 +116,8 @@ def written(frame: Any, ending: str, replaces: bytes = b"") -> bytes:
     with errors_for_model():
         match ending:
             case ".csv" | ".tsv":
-                kept = csv_format.format_of(replaces, ending)
-                frame.write_csv(sink, **structs.asdict(kept))
+                options = csv_format.format_of(replaces, ending)
+                frame.write_csv(sink, **structs.asdict(options))
             case ".parquet":
                 frame.write_parquet(sink)
             case ".json":
@@ -171,17 +171,17 @@ def check_columns(frame: Any, names: Sequence[str]) -> None:
     """Check that all columns exist.
 
     Raises:
-        CommandError: it names the nearest ones, and those there are.
+        CommandError: one is missing; names the nearest and the existing ones.
     """
-    known: list[str] = frame.columns
+    columns_: list[str] = frame.columns
     for name in names:
-        if name not in known:
-            hint = did_you_mean([_named(one) for one in nearest(name, known)])
-            more = f", … ({len(known) - 30} more)" if len(known) > 30 else ""
-            listed = ", ".join(map(_named, known[:30])) + more
+        if name not in columns_:
+            hint = did_you_mean([_named(one) for one in nearest(name, columns_)])
+            omitted = f", … ({len(columns_) - 30} more)" if len(columns_) > 30 else ""
+            column_list = ", ".join(map(_named, columns_[:30])) + omitted
             raise CommandError(
                 f"The table has no column {name!r}.{hint} Its columns: "
-                f"{listed or 'none'}."
+                f"{column_list or 'none'}."
             )
 
 
