@@ -76,7 +76,7 @@ def test_why_a_projects_file_may_not_set_a_key_is_said(tmp_path: Path) -> None:
     """Of instructions, that they hold the project back made no sense."""
     file = tmp_path / "neuraxis.toml"
     file.write_text('instructions = "x"\n', encoding="utf-8")
-    with pytest.raises(ConfigError, match="since the model takes it for your own"):
+    with pytest.raises(ConfigError, match="since the model treats it as your own"):
         load(tmp_path, _environ(tmp_path))
 
 

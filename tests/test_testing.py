@@ -339,3 +339,33 @@ def test_a_connection_is_used_where_it_was_made_without_a_thread() -> None:
     in_a_thread = call(command(effects="read")(one), "one").error
     assert in_a_thread is not None
     assert "same thread" in in_a_thread.message
+
+
+def test_call_allows_an_effect_on_an_object() -> None:
+    """It was denied: an object counts as from outside, and the policy held."""
+
+    @command
+    def save(table: polars.DataFrame) -> int:
+        """Save a table."""
+        return table.height
+
+    assert call(save, "save", {"table": polars.DataFrame({"a": [1]})}).value == 1
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x.txt", "a/../../x.txt"])
+def test_a_command_reports_no_file_outside_of_its_workspace(
+    path: str, tmp_path: Path
+) -> None:
+    """The answer listed it among the written files."""
+
+    @command
+    def note(context: Context, given: str) -> None:
+        """Take a note."""
+        context.wrote(given)
+
+    wrong = call(note, "note", {"given": path}, workspace=tmp_path)
+    assert wrong.exception is not None
+    assert "context.wrote: expected a path in the workspace" in str(wrong.exception)
+    (tmp_path / "a.txt").touch()
+    right = call(note, "note", {"given": f"{tmp_path}/a.txt"}, workspace=tmp_path)
+    assert right.status == "done"

@@ -25,12 +25,12 @@ from neuraxis.specs import Json
 FILE_NAME = "neuraxis.toml"
 
 GUARDED: Mapping[str, str] = {
-    "sandbox.*": "it holds back what the project may do",
-    "policy.*": "it holds back what the project may do",
+    "sandbox.*": "it restricts what the project may do",
+    "policy.*": "it restricts what the project may do",
     "*.key_env": "it says which key is sent",
     "search.google_url": "it says where a key is sent",
     "files.versions_bytes": "it limits what `undo` can restore",
-    "instructions": "the model takes it for your own words",
+    "instructions": "the model treats it as your own instructions",
 }
 """Patterns of keys that a project's file may not set, and why: it may come from
 anybody, or be written by a script."""

@@ -231,17 +231,24 @@ def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
     assert again.stderr == said
 
 
-def test_undo_names_a_folder_that_is_not_the_workspace_here(
+def test_undo_leaves_a_folder_that_is_not_the_workspace_here(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before it restores anything there."""
+    """It removed a file elsewhere; now that takes the session's id."""
     write = [{"tool": "FILEWRITER", "file_path": "a.md", "contents": "x"}]
     run("write a.md", replies=[write, "Written."])
     (here / "other").mkdir()
     monkeypatch.chdir(here / "other")
     undone = neuraxis("undo", "--journal", "../j.db")
-    first = f"the files are in {here / 'neuraxis-workspace'}\nundoing "
-    assert undone.stderr.startswith(first)
+    there = here / "neuraxis-workspace"
+    assert f"changed a file here; one changed {there}: neuraxis undo -s" in (
+        undone.stderr
+    )
+    assert (there / "a.md").exists()
+    own = undone.stderr.split()[-1]
+    undone = neuraxis("undo", "--journal", "../j.db", "-s", own)
+    assert undone.stderr.startswith(f"the files are in {there}\nundoing ")
+    assert not (there / "a.md").exists()
 
 
 def test_undo_goes_back_in_the_order_of_the_changes(here: Path) -> None:

@@ -14,6 +14,7 @@ from neuraxis.dialects.lenient_reading import (
     open_thought,
     texts_around,
     thoughts,
+    words_around,
 )
 from neuraxis.parsing.json_scan import Piece, Value, pieces
 

@@ -112,3 +112,30 @@ async def test_closing_closes_all() -> None:
 
     await Failover([Noting("one"), Noting("two")]).close()
     assert closed == ["one", "two"]
+
+
+class Offline:
+    """A program's own model, without a word about errors."""
+
+    name = "offline"
+
+    async def stream(self, prompt: Prompt) -> Any:
+        raise ConnectionError("no route")
+        yield
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+async def test_any_exception_of_a_model_is_a_failure_of_the_model() -> None:
+    """It went through `run`, and the next model was not asked."""
+    both = Failover([Offline(), model("two", "Hello")])
+    assert (await complete(both, PROMPT)).text == "Hello"
+    with Session(Offline(), settings=Settings()) as session:
+        answer = await session.run("Hi")
+    assert answer.outcome == "failed"
+    assert answer.error == "the stream of offline raised ConnectionError: no route"
+    assert isinstance(answer.failure, ModelBroken)
+    assert isinstance(answer.failure.__cause__, ConnectionError)
+    with pytest.raises(ModelBroken, match="no route"):
+        await complete(Failover([Offline(), Offline()]), PROMPT)

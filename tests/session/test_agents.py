@@ -222,3 +222,23 @@ def test_the_reason_of_an_agent_that_declines_is_told() -> None:
     error = said.answer.calls[0].error
     assert error is not None
     assert len(error.message.partition("helper gave no answer: ")[2]) > 10
+
+
+def test_an_agent_does_no_more_than_it_declares() -> None:
+    """Two calls of one that "reads" ran at once, and both paid."""
+    paid: list[int] = []
+
+    @command(effects="once")
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    inside = ScriptedModel(['[{"tool": "pay", "amount": 1}]', "Paid."])
+    reader = agent("look", "Looks.", model=inside, plugins=[pay], effects="read")
+    outer = ScriptedModel(['[{"tool": "look", "request": "x"}]', "Done."])
+    with Session(outer, plugins=[reader], settings=Settings()) as session:
+        answer = session.run_sync("Look")
+    assert paid == []
+    error = str(answer.calls[0].exception)
+    assert "its command 'pay' has effects='once', and the agent declares" in error

@@ -209,28 +209,13 @@ async def test_a_wrong_limit_is_refused_at_once() -> None:
         await all_of(lambda row: Session(), ["a"], at_once=0)
 
 
-class Broken:
-    """A model whose adapter has a mistake."""
-
-    name = "mine:"
-
-    async def stream(self, prompt: Prompt) -> Any:
-        """Fail."""
-        await asyncio.sleep(0)
-        raise ValueError("bug in the model adapter")
-        yield
-
-    async def close(self) -> None:
-        """Nothing is open."""
-
-
 def _make(row: Any) -> Any:
     """Make the session of a row; some rows have a mistake."""
     if row == "make":
         raise OSError("cannot open the file of this row")
     if row == "none":
         return None
-    model = Broken() if row == "model" else ScriptedModel(["ok"])
+    model = ScriptedModel(["ok"])
     dialect = "morse" if row == "dialect" else "intents"
     return Session(model, dialect=dialect, settings=Settings())
 
@@ -245,7 +230,6 @@ def _request(row: Any) -> Any:
         ("make", "row 'make': OSError: cannot open the file of this row"),
         ("none", "row 'none': make: expected a function that returns a Session, got"),
         ("dialect", "row 'dialect': dialect"),
-        ("model", "row 'model': ValueError: bug in the model adapter"),
         ("key", "row 'key': KeyError: 'key'"),
         ("request", "row 'request': request: expected a text, which .* got 7"),
         (None, "row number 3: request: expected a text, which .* got None"),
@@ -325,3 +309,28 @@ async def test_rows_may_be_of_a_class_that_compares_in_its_own_way() -> None:
 
     (item,) = await all_of(lambda row: _make("a"), [Row()], request=lambda row: "x")
     assert item.answer.text == "ok"
+
+
+async def test_a_row_gets_no_answer_of_another_request(tmp_path: Path) -> None:
+    """Its session had answered one, by a mistaken id or with another text."""
+    journal = open_journal(tmp_path / "j.db")
+
+    def make(row: str) -> Session:
+        return Session(
+            ScriptedModel([f"Answer to {row}."]),
+            id="ann",
+            journal=journal,
+            options=Options(reopen=True),
+            settings=Settings(),
+        )
+
+    (first,) = await all_of(make, ["Where is order 7?"])
+    again, other = await all_of(
+        make, ["Where is order 7?", "Cancel order 9"], at_once=1
+    )
+    journal.close()
+    assert first.answer.text == again.answer.text == "Answer to Where is order 7?."
+    assert again.earlier
+    assert not other.earlier
+    assert other.answer.outcome == "failed"
+    assert "answers another request: 'Where is order 7?'" in other.answer.error

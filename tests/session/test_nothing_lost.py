@@ -430,6 +430,27 @@ def test_N3_a_person_settles_it_beforehand(tmp_path: Path, happened: bool) -> No
     assert PAID == [2]
 
 
+@pytest.mark.parametrize(
+    ("happened", "says"),
+    [
+        (True, "the user says that it had its effect"),
+        (False, "was started and had no effect"),
+    ],
+)
+def test_N3_what_a_person_settled_is_what_the_model_is_told(
+    tmp_path: Path, happened: bool, says: str
+) -> None:
+    """It was told that the outcome is unknown, for the history was read before."""
+    run_and_kill(tmp_path, KILL_IN_PAY)
+    given = options(tmp_path, "done")
+    with Session.open("s", **given) as later:
+        later.settle("a1", happened)
+        answer = later.resume_sync()
+    assert answer.calls[0].status == ("done" if happened else "failed")
+    assert says in given["model"].prompts[0].messages[-1].content
+    assert PAID == []
+
+
 @pytest.mark.parametrize(("said", "paid"), [(True, []), (False, [1]), (None, [])])
 def test_N3_a_plugin_answers_for_itself(
     tmp_path: Path, said: bool | None, paid: list[int]

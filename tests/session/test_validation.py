@@ -60,7 +60,7 @@ def one() -> int:
         ("settings", {"model": "local:"}, "expected a Settings"),
         ("budget", 5, "expected a Budget"),
         ("policy", "allow", r"expected a neuraxis\.Policy"),
-        ("approve", True, "expected a function that gives True for a yes"),
+        ("approve", True, "expected a function that returns True to approve"),
         ("approve", lambda: True, r"a function of one argument, .* that takes \(\)"),
         ("approve", lambda a, b: True, r"such as `def approve\(asked\)`, .*\(a, b\)"),
         ("options", {"strict": True}, r"expected a neuraxis\.Options, got a dict"),

@@ -79,13 +79,13 @@ _AGAIN = (
 )
 
 
-def wrong_output(told: str, problems: Sequence[Problem] = ()) -> CallError:
+def wrong_output(detail: str, problems: Sequence[Problem] = ()) -> CallError:
     """Report an answer that does not have the requested form."""
     return CallError(
         code="invalid_output",
         where="answer",
         problems=tuple(problems),
-        message=f"The answer does not have the requested form: {told}.{_AGAIN}",
+        message=f"The answer does not have the requested form: {detail}.{_AGAIN}",
     )
 
 

@@ -286,7 +286,7 @@ def summed_up(summary: str, asset: str) -> str:
 
 
 def items_failed(
-    target: str, failed: int, items: int, told: Sequence[str]
+    target: str, failed: int, items: int, messages: Sequence[str]
 ) -> CallError:
     """Report failed items of a step with `for_each`."""
     errors_text = "; ".join(text.rstrip(".") for text in told)

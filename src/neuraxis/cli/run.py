@@ -204,7 +204,7 @@ def ask(
         answer, code = _drive(session, request, live)
     finally:
         live.close()
-    show_answer(session, answer, quiet=False, said=live.said)
+    show_answer(session, answer, quiet=False, printed=live.printed)
     return answer, code
 
 
@@ -282,7 +282,7 @@ def resuming(session: str) -> str:
 
 
 def show_answer(
-    session: Session, answer: Answer, *, quiet: bool, said: str = ""
+    session: Session, answer: Answer, *, quiet: bool, printed: str = ""
 ) -> None:
     """Show the answer, with tables and pictures, and what failed.
 

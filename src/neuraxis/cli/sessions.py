@@ -47,7 +47,7 @@ _FOR_PROGRAMS = ("v", "key", "digest", "written", "parameters", "carried")
 """Fields of events that only --json shows."""
 
 
-class _Said(TypedDict, total=False):
+class _AnswerOptions(TypedDict, total=False):
     allowed: Required[bool]
     arguments: dict[str, Json]
     how: str
@@ -276,7 +276,7 @@ def _confirm_deletion(info: SessionInfo, is_somebody_there: bool) -> None:
 
 
 def _answer(
-    journal: str | None, session: str, question: str, **said: Unpack[_Said]
+    journal: str | None, session: str, question: str, **said: Unpack[_AnswerOptions]
 ) -> None:
     from neuraxis.cli.run import resuming
     from neuraxis.session.past import waiting

@@ -19,7 +19,7 @@ from neuraxis.cli.options import (
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from neuraxis.events import Event, Unknown
     from neuraxis.journal import Entry, Journal, SessionInfo
@@ -33,10 +33,16 @@ if TYPE_CHECKING:
 def undo(given: str | None, journal: str | None, yes: bool) -> int:
     """Restore the files that the last run changed.
 
-    Without --session, this is the last run of any session that changed a file; the
-    next `undo` takes the one before it.
+    Without --session, this is the last run that changed a file here: in this folder,
+    below it, or in the workspace of your settings. The next `undo` takes the one
+    before it.
     """
-    path = journal or journal_path(settings_of(Choices()))
+    from neuraxis.session.build import build_workspace
+    from neuraxis.session.inherit import Inherited
+
+    settings = settings_of(Choices())
+    usual = build_workspace(None, Inherited(), settings).resolve()
+    path = journal or journal_path(settings)
     opened = existing_journal(path, named=journal is not None)
     if opened is None:
         raise ConfigError(f"there is nothing to undo: there is no journal {path}")
@@ -104,11 +110,11 @@ def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
     return _Change(session=session, events=events, requests=requests, at=last)
 
 
-def _undo(journal: Journal, last: _Change, path: Path, yes: bool) -> Undone:
+def _undo(
+    journal: Journal, last: _Change, path: Path, usual: Path, yes: bool
+) -> Undone:
     from neuraxis.sandbox.files.history import FileHistory
     from neuraxis.sandbox.files.versions import VersionStore, versions_root
-    from neuraxis.session.build import build_workspace
-    from neuraxis.session.inherit import Inherited
     from neuraxis.session.workspace import budget_of
 
     settings, workspace = settings_of(Choices()), _workspace(last.events)

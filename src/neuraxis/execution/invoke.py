@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from neuraxis.assets.copying import copy_value
@@ -18,6 +20,7 @@ from neuraxis.execution.cancellation import CallCancellation
 from neuraxis.execution.nested import ParentRun
 from neuraxis.execution.offload import aside, is_large, leads_to_object
 from neuraxis.execution.runtime import Runtime
+from neuraxis.formatting import refuse
 from neuraxis.planning.build import is_left_out
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.context import Context
@@ -117,6 +120,7 @@ def _context(
     call, origins = step.call, runtime.gate.origins
 
     def wrote(path: str, there: bool = True) -> None:
+        path = _in_workspace(path, runtime.workspace)
         # a session inside the command may have read more since it began
         now = origins.results.get(call.id, label)
         origins.wrote(path, now | label, call.id)
@@ -156,6 +160,18 @@ def _context(
     )
 
 
+def _in_workspace(path: str, workspace: Path) -> str:
+    """Return the path that a command reports, relative to the workspace.
+
+    Raises:
+        ConfigError: it leads out of it.
+    """
+    inside = os.path.relpath(os.path.join(workspace, path), workspace)
+    if inside == os.pardir or inside.startswith(f"{os.pardir}{os.sep}"):
+        refuse("context.wrote", f"a path in the workspace {workspace}", path)
+    return inside
+
+
 def _idempotency_key(step: Step, runtime: Runtime) -> str:
     """Return the key of all attempts at this call, and no other.
 
@@ -163,8 +179,8 @@ def _idempotency_key(step: Step, runtime: Runtime) -> str:
     journal that was restored from a copy gives later ids a second time.
     """
     call = step.call
-    told = (runtime.key, call.id, step.part_of, step.tool, call.arguments)
-    return blake2b(repr(told).encode(errors="replace"), digest_size=16).hexdigest()
+    parts = (runtime.key, call.id, step.part_of, step.tool, call.arguments)
+    return blake2b(repr(parts).encode(errors="replace"), digest_size=16).hexdigest()
 
 
 def _files(
@@ -201,7 +217,9 @@ def _files(
         holds=None
         if not gate.origins.read
         else lambda path: (
-            not is_new_document(path, gate.origins.own_words, gate.workspace)
+            not is_new_document(
+                path, gate.origins.own_words, gate.workspace, gate.files
+            )
         ),
     )
 
@@ -218,6 +236,6 @@ def _no_code(*_: Any, **__: Any) -> Any:
 def _scrubbed(value: Any, runtime: Runtime) -> Any:
     """Remove secrets from the response, also from descriptions of objects."""
     value = runtime.secrets.scrub(drain(value))
-    can_be_said, said = to_json_value(value)
-    clean = runtime.secrets.scrub(said)
-    return clean if can_be_said and clean != said else value
+    is_json, plain = to_json_value(value)
+    clean = runtime.secrets.scrub(plain)
+    return clean if is_json and clean != plain else value

@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from neuraxis.errors import ConfigError
+from neuraxis.errors import ConfigError, NeuraxisError
 from neuraxis.formatting import did_you_mean, nearest, refuse
 from neuraxis.messages import Chunk, Completion, Prompt
-from neuraxis.models.accumulate import Joiner, close_stream
+from neuraxis.models.accumulate import Joiner, broken_by, close_stream
 from neuraxis.models.media_parts import as_seen_by
 from neuraxis.settings import Settings
 
@@ -173,7 +173,7 @@ async def complete(
     cancelled. Reasoning is for `on_chunk` only: a completion does not have it.
 
     Raises:
-        ModelError: the model could not be asked, or its stream broke off.
+        ModelError: the model could not be reached, or its stream broke off.
     """
     joined = Joiner()
     chunks = model.stream(as_seen_by(model, prompt))
@@ -188,6 +188,10 @@ async def complete(
             joined.add(chunk)
             if on_chunk is not None:
                 on_chunk(chunk)
+    except NeuraxisError:
+        raise
+    except Exception as error:
+        raise broken_by(model.name, error) from error
     finally:
         await close_stream(chunks)
     completion = joined.completion(model.name)

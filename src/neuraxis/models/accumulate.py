@@ -134,6 +134,14 @@ class _CallParts:
         self.arguments: list[str] = []
 
 
+def broken_by(name: str, raised: Exception) -> ModelBroken:
+    """Return the error of a model whose stream raised some other exception."""
+    kind = type(raised).__name__
+    error = ModelBroken(f"the stream of {name} raised {kind}: {raised}")
+    error.__cause__ = raised
+    return error
+
+
 async def close_stream(chunks: AsyncIterable[Chunk]) -> None:
     """Close a stream of chunks, to free its resources at once."""
     close = getattr(chunks, "aclose", None)

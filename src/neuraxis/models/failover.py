@@ -9,9 +9,9 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from neuraxis.errors import ModelError
+from neuraxis.errors import ModelError, NeuraxisError
 from neuraxis.messages import Chunk, Prompt
-from neuraxis.models.accumulate import close_stream
+from neuraxis.models.accumulate import broken_by, close_stream
 from neuraxis.models.media_parts import as_seen_by
 
 if TYPE_CHECKING:
@@ -70,13 +70,16 @@ class Failover:
                     await close_stream(chunks)
                 self._failed.pop(index, None)
                 return
-            except ModelError as error:
+            except Exception as raised:
+                is_own = isinstance(raised, NeuraxisError)
+                error = raised if is_own else broken_by(model.name, raised)
+                if not isinstance(error, ModelError):
+                    raise
                 self._failed[index] = self._now()
                 if has_output:
                     error.again = error.again or len(order) > 1
-                    raise
-                if place == len(order) - 1:
-                    raise
+                if given or place == len(order) - 1:
+                    raise error  # noqa: B904 - it has its cause
                 following = self._models[order[place + 1]].name
                 note = f"{model.name} failed, {following} is asked: {error}"
             yield Chunk(note=note)

@@ -366,7 +366,7 @@ def _renaming(spec: PluginSpec) -> str:
     if spec.generation == "python":
         return (
             "write @command(name=...) above one of two functions, rename one of two "
-            "classes or files; of one class there is one object"
+            "classes or files; a class can be used only once in a session"
         )
     return "write another `name:` in one of them, or config.name where that is set"
 
@@ -389,6 +389,6 @@ def close_all(
 def _close(
     close: Callable[[], Any], wait: Callable[[Coroutine[Any, Any, Any]], object]
 ) -> None:
-    said = close()
-    if iscoroutine(said):
-        wait(said)
+    result = close()
+    if iscoroutine(result):
+        wait(result)

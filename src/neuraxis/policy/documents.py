@@ -14,6 +14,7 @@ from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.words import tokens
+from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.named_files import PATH, is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
@@ -49,15 +50,17 @@ CODE = (
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 """Where a name in `camelCase` has its next word."""
+_SIGN = re.compile(r"[-_/.\d]")
+"""What a folder's name has that a word of a sentence has not."""
 _INSTALLED = (".git", "node_modules", "__pycache__")
 _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
 
 def is_free_file_use(facts: Facts) -> bool:
     """Whether all that a call does to files is free."""
-    marks, said = facts.marks, facts.origins.own_words
+    marks, request = facts.marks, facts.origins.own_words
     taken = [normal(path) for path in facts.named("read", "move", "remove")]
-    kept = {os.path.basename(path) for path in taken if _is_pointed_at(path, said)}
+    kept = {os.path.basename(path) for path in taken if _is_pointed_at(path, request)}
     uses = [(path, use) for _, path, use in facts.uses if use != "read"]
     places = {place for place, use in marks.files if use != "read"}
     return (
@@ -69,30 +72,33 @@ def is_free_file_use(facts: Facts) -> bool:
 
 def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     origins, files, workspace = facts.origins, facts.files, facts.workspace
-    name, said = normal(path), origins.own_words
-    known = name in origins.fresh or is_named(name, said)
+    name, request = normal(path), origins.own_words
+    known = name in origins.fresh or is_named(name, request)
     # made by this request, which may then delete it, too
     made = files is not None and files.is_new(name)
     # written here, or by an earlier session and untouched since
     own = name in origins.files or (files is not None and files.is_own(name))
     match use:
         case "folder":
-            return _is_free_name(path, said)
+            return _is_free_name(path, request)
         case "run":
             return origins.walls and known
         case "remove":
             return made
         case "move":
-            return known and own and is_document(name, said)
+            return known and own and is_document(name, request)
         case "change":
-            known = known or is_called(name, said, workspace)
-            return known and is_document(name, said)
+            known = known or is_called(name, request, workspace)
+            return known and is_document(name, request)
         case _:
             there = os.path.lexists(workspace / name)
-            if is_new_script(path, said, workspace):
+            if is_new_script(path, request, workspace):
                 return not there or made
             is_ours = not there or (known and own)
-            return is_ours and is_new_document(path, said, workspace, kept)
+            # what is copied is more than what the model writes
+            copied = bool(facts.named("read", "move", "remove"))
+            new = None if copied else files
+            return is_ours and is_new_document(path, request, workspace, new, kept)
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
@@ -104,10 +110,10 @@ def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
     return in_named or is_named(path, request)
 
 
-def _are_said(folder: str, said: Iterable[str]) -> bool:
+def _are_said(folder: str, words: Iterable[str]) -> bool:
     """Whether all folders of a path were named (`letters` by "letter")."""
     folders = {word.removesuffix("s") for word in words_of(folder)}
-    return folders.issubset(word.removesuffix("s") for word in said)
+    return folders.issubset(word.removesuffix("s") for word in words)
 
 
 def is_document(path: str, request: Iterable[str]) -> bool:
@@ -127,13 +133,20 @@ def is_document(path: str, request: Iterable[str]) -> bool:
 
 
 def is_new_document(
-    path: str, request: Iterable[str], workspace: File, kept: Collection[str] = ()
+    path: str,
+    request: Iterable[str],
+    workspace: File,
+    files: FileHistory | None,
+    kept: Collection[str] = (),
 ) -> bool:
     """Whether a document may have this name; `kept`: of files copied."""
     folder, name = os.path.split(normal(path))
-    is_said = any(token == name for text in request for token in tokens(text))
+    written = {token.rstrip("/") for text in request for token in tokens(text)}
+    # a folder for what is asked for: with a sign that no plain word has
+    is_spelled = folder in written and _SIGN.search(folder) is not None
     return is_document(path, request) and (
-        (is_said and (workspace / folder).is_dir())
+        (name in written and (workspace / folder).is_dir())
+        or (is_spelled and files is not None and files.wrote_all_of(folder))
         or _is_free_name(path, request, addresses=True, has_it=name in kept)
     )
 

@@ -69,10 +69,13 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         workspace=gate.workspace,
         files=gate.files,
     )
-    facts = replace(facts, traced=trace(facts), own=[*_own_files(facts)])
+    traced = trace(facts)
+    own = [*_own_files(facts)] if facts.marks.changes_files else []
+    if traced or own:
+        facts = replace(facts, traced=traced, own=own)
     plugin, spec = step.command.plugin.name, step.command.spec
     decision = gate.policy.decide(plugin, spec, arguments, facts)
-    if decision.verdict != "deny" and not decision.frees_files:
+    if own and decision.verdict != "deny" and not decision.frees_files:
         decision = _with_files(decision, facts)
     return decision, facts
 

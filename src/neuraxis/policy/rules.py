@@ -101,9 +101,12 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
                 the verdict is that of the rules.
         """
         target = f"{plugin}.{spec.name}"
-        origins = [one for item in facts.traced for one in item.label] if facts else []
-        given = target, spec, arguments, origins
-        found = [rule for rule in self.rules if _matches(rule, *given)]
+        found: list[Rule] = []
+        if self.rules:
+            traced = facts.traced if facts else ()
+            origins = [one for item in traced for one in item.label]
+            given = target, spec, arguments, origins
+            found = [rule for rule in self.rules if _matches(rule, *given)]
         if spec.effects.needs_approval and (found or self.default != "deny"):
             found.append(_DECLARED)
         if not found and self.default in ("by_origin", "mild"):
@@ -217,13 +220,13 @@ def _check_pattern(where: str, pattern: str, commands: Collection[str]) -> bool:
         return bool(here)
     if here:
         raise ConfigError(
-            f"{where} fits no command, so that it would never hold; expected "
+            f"{where} fits no command, so it would never apply; expected "
             f"plugin.command: {listed(here, 5)}"
         )
     close, name = nearest(plugin, [own for _, own, _ in parts]), command or plugin
     near = [one for one, own, its in parts if own in close or its == name]
-    told = f"{where} fits no command of this session.{did_you_mean(near[:1])}"
-    _LOG.log(logging.WARNING if near else logging.INFO, told)
+    message = f"{where} fits no command of this session.{did_you_mean(near[:1])}"
+    _LOG.log(logging.WARNING if near else logging.INFO, message)
     return False
 
 
@@ -281,5 +284,7 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
         return Policy(**structs.asdict(msgspec.convert(given, _Section)))
     except msgspec.ValidationError:
         problems = Schema(msgspec.json.schema(_Section)).problems(given)
-        told = call_errors.invalid_param("policy", problems).message
-        raise ConfigError(f"{told} See docs/security.md, Rules of your own") from None
+        message = call_errors.invalid_param("policy", problems).message
+        raise ConfigError(
+            f"{message} See docs/security.md, Rules of your own"
+        ) from None

@@ -23,6 +23,9 @@ from neuraxis.sandbox.files.workspace import read_bytes
 def trace(facts: Facts) -> tuple[Traced, ...]:
     """Every value of a call that has a label."""
     origins, step = facts.origins, facts.step
+    refers = step.bindings or step.asset_refs or step.item or facts.marks.files
+    if not (refers or origins.read):
+        return ()  # all of it is the model's, which was shown nothing from outside
     found = [*_references(facts)]
     if origins.read:
         placed = [item.path for item in found]

@@ -51,8 +51,7 @@ def agent(
     """
     _check_given(name, effects, cast("dict[str, Any]", given))
     given["plugins"] = tuple(given.get("plugins", ()))  # each call has all of them
-    budget = given.get("budget") or Budget()
-    form = given.get("output")
+    budget, form = given.get("budget") or Budget(), given.get("output")
     options = given.get("options") or Options()
 
     async def ask(
@@ -70,6 +69,7 @@ def agent(
         if isinstance(context.outer, ParentRun) and context.outer.runtime.model:
             nested.setdefault("model", context.outer.runtime.model)
         async with Session(**nested) as inside:
+            _check_effects(name, effects, inside)
             for number, item in enumerate(objects or (), 1):
                 inside.attach(item, f"object {number} of the request")
             try:
@@ -100,6 +100,23 @@ def _asking_effects(kind: EffectKind) -> Effects | EffectKind:
     if kind in ("none", "read"):
         return kind
     return Effects(kind=kind, destructive=False, open_world=False, asks_inside=True)
+
+
+def _check_effects(name: str, effects: EffectKind, inside: Session) -> None:
+    """Refuse an agent whose commands do more than it declares.
+
+    Raises:
+        ConfigError: they do; two calls would run at once, or one again.
+    """
+    kinds = get_args(EffectKind)
+    for plugin in inside.registry.plugins:
+        for own, found in plugin.commands.items():
+            kind = found.spec.effects.kind
+            if kinds.index(kind) > max(kinds.index(effects), kinds.index("read")):
+                raise ConfigError(
+                    f"agent {name!r}: its command {own!r} has effects={kind!r}, and "
+                    f"the agent declares {effects!r}; write agent(…, effects={kind!r})"
+                )
 
 
 def _check_given(name: str, effects: EffectKind, given: dict[str, Any]) -> None:

@@ -56,10 +56,10 @@ class StoredAsset(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         try:
-            told = in_words(self.read())
+            text = in_words(self.read())
         except Exception:  # noqa: BLE001 - what reads it may raise any
-            told = "lost"
-        return f"StoredAsset(id={self.id!r}, {told})"
+            text = "lost"
+        return f"StoredAsset(id={self.id!r}, {text})"
 
     @property
     def value(self) -> Any:
@@ -126,7 +126,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
         """Return this answer, or raise why there is none.
 
         Raises:
-            ModelError: the model could not be asked.
+            ModelError: the model could not be reached.
             NoAnswer: the run failed otherwise, met a limit, waits, or was declined.
         """
         if self.outcome == "answered":
@@ -143,7 +143,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
         Without such a type it is None, and the answer is `text`.
 
         Raises:
-            ModelError: the model could not be asked.
+            ModelError: the model could not be reached.
             NoAnswer: the run did not end with an answer.
         """
         return cast("Out", self.check().checked)
@@ -161,8 +161,8 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
 
     def _repr_html_(self) -> str:
         kept = [(one.id, one.read) for one in self.assets]
-        said = (self.text, self.error)
-        return html.of_answer(*said, self.plans, self.calls, kept, self.files)
+        texts = (self.text, self.error)
+        return html.of_answer(*texts, self.plans, self.calls, kept, self.files)
 
     def asset(self, id: str) -> StoredAsset:
         """Return an object that the run stored.
@@ -187,24 +187,24 @@ def answer_of(
     outcome: Outcome,
     error: str | ModelError,
     runtime: Runtime,
-    parts: RunConfig,
+    config: RunConfig,
 ) -> Answer:
     """Return the answer of a run that ended."""
     return Answer(
         text="\n\n".join(state.texts),
         outcome=outcome,
         calls=tuple(
-            replace(item, value=parts.assets.returned(item.call.id, item.value))
+            replace(item, value=config.assets.returned(item.call.id, item.value))
             if item.status == "done"
             else item
             for item in state.results
         ),
         assets=tuple(
-            StoredAsset(id=result.call.id, read=partial(_stored, result, parts.assets))
+            StoredAsset(id=result.call.id, read=partial(_stored, result, config.assets))
             for result in state.results
             if result.stored
         ),
-        files=state.left(parts.workspace),
+        files=state.left(config.workspace),
         usage=state.usage + runtime.usage.tokens,
         usd=runtime.usage.usd,
         error=str(error),
@@ -215,9 +215,9 @@ def answer_of(
     )
 
 
-def took_too_long(state: RunState, parts: RunConfig) -> str:
+def took_too_long(state: RunState, config: RunConfig) -> str:
     """Say that the time was up, and which calls it cut off."""
-    specs = parts.registry.targets
+    specs = config.registry.targets
     stopped = [
         f"{result.call.target} ({result.call.id})"
         for result in state.results
@@ -226,7 +226,7 @@ def took_too_long(state: RunState, parts: RunConfig) -> str:
         and (spec := specs.get(f"{result.plugin}.{result.command}")) is not None
         and not spec.effects.readonly
     ]
-    return call_errors.run_too_long(parts.budget.seconds, stopped)
+    return call_errors.run_too_long(config.budget.seconds, stopped)
 
 
 def _stored(result: Result, assets: AssetStore) -> Any:

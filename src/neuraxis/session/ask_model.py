@@ -37,15 +37,15 @@ BROKEN_OFF = 2
 class Stop(Exception):
     """Ends the run without an answer of the model."""
 
-    def __init__(self, outcome: Outcome, error: str, said: str = "") -> None:
+    def __init__(self, outcome: Outcome, error: str, last_word: str = "") -> None:
         super().__init__(error)
         self.outcome: Outcome = outcome
         self.error = error
-        self.said = said
+        self.last_word = last_word
 
 
 async def ask_model(
-    parts: RunConfig,
+    config: RunConfig,
     runtime: Runtime,
     prompt: Prompt,
     turn: int,
@@ -59,12 +59,12 @@ async def ask_model(
         Stop: the budget is spent, or the reply was held back.
         ModelError: the model cannot be asked.
     """
-    _check_cost(parts.budget, runtime.usage.usd, emit)
-    asked = ModelStarted(turn=turn, model=parts.model.name)
+    _check_cost(config.budget, runtime.usage.usd, emit)
+    asked = ModelStarted(turn=turn, model=config.model.name)
     _begin(asked, emit)
     started = time.perf_counter()
     notes: list[str] = []
-    report = reported(parts.output, emit)
+    report = reported(config.output, emit)
 
     def on_chunk(chunk: Chunk) -> None:
         if live and (chunk.text or chunk.reasoning):
@@ -80,11 +80,11 @@ async def ask_model(
         await early.throw_away()
         early.begin()
         emit(replace(asked, again=True))
-        report = reported(parts.output, emit)
+        report = reported(config.output, emit)
 
-    completion = await _whole(parts.model, prompt, on_chunk, begin_anew)
+    completion = await _whole(config.model, prompt, on_chunk, begin_anew)
     early.stop()
-    usd = await reply_cost(completion, parts)
+    usd = await reply_cost(completion, config)
     runtime.usage.usd += usd or 0.0
     seconds = time.perf_counter() - started
     emit(_finished(completion, seconds, tuple(notes), usd))
@@ -93,8 +93,8 @@ async def ask_model(
     if completion.finish_reason == "content_filter":
         because = f": {'; '.join(notes)}" if notes else ""
         what = "cut off the reply" if completion.text else "held back the reply"
-        said = "\n\n".join(cut_words(parts.dialect, completion))
-        raise Stop("failed", f"the content filter of the server {what}{because}", said)
+        words = "\n\n".join(cut_words(config.dialect, completion))
+        raise Stop("failed", f"the content filter of the server {what}{because}", words)
     return completion
 
 
@@ -150,14 +150,14 @@ async def _whole(
     return await complete(model, prompt, on_chunk)
 
 
-async def reply_cost(completion: Completion, parts: RunConfig) -> float | None:
+async def reply_cost(completion: Completion, config: RunConfig) -> float | None:
     """Return what a reply cost; None where its price is not known."""
     if completion.usage is NOTHING_USED:
         return None
     from neuraxis.models import prices  # many models cost nothing
 
-    name = completion.model or parts.model.name
-    return await prices.reply_cost(name, completion.usage, parts.settings)
+    name = completion.model or config.model.name
+    return await prices.reply_cost(name, completion.usage, config.settings)
 
 
 def _native(call: NativeCall) -> Json:

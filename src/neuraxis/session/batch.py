@@ -14,11 +14,11 @@ from typing import Any, Generic, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from neuraxis.errors import ModelError, NeuraxisError
+from neuraxis.errors import ConfigError, ModelError, NeuraxisError
 from neuraxis.events import Event
 from neuraxis.formatting import refuse
 from neuraxis.session.answer import Answer
-from neuraxis.session.past.resume import finished, read_events
+from neuraxis.session.past.resume import finished, last_request, read_events
 from neuraxis.session.session import Session
 
 T = TypeVar("T")
@@ -133,16 +133,16 @@ async def _one(
     except Exception as error:  # noqa: BLE001 - it is told with the row
         # an object's own text may be Python's: `<Row object at 0x7f…>`
         name = f"{row!r:.60}" if isinstance(row, str | int) else f"number {number}"
-        told = f"run_many: row {name}: {_told(error)}"
+        message = f"run_many: row {name}: {_why(error)}"
         if answer is None:
             failure = error if isinstance(error, ModelError) else None
-            answer = Answer(text="", outcome="failed", error=told, failure=failure)
+            answer = Answer(text="", outcome="failed", error=message, failure=failure)
         else:  # only closing failed
-            answer = replace(answer, error=answer.error or told)
+            answer = replace(answer, error=answer.error or message)
         return Done(row=row, session=own, answer=answer, exception=error)
 
 
-def _told(error: Exception) -> str:
+def _why(error: Exception) -> str:
     """Return an error in words, with its class unless it says enough."""
     kind = "" if isinstance(error, NeuraxisError) else type(error).__name__
     return ": ".join(filter(None, (kind, str(error)))) or type(error).__name__
@@ -151,6 +151,11 @@ def _told(error: Exception) -> str:
 async def _answer(session: Session, text: str, deps: Any) -> tuple[Answer, bool]:
     events = await read_events(session.journal, session.id) if session.history else []
     end = finished(events)
+    if events and (earlier := last_request(events)) not in (None, text):
+        raise ConfigError(
+            f"session {session.id!r} answers another request: {earlier!r:.60}; give "
+            "each row a session with an id of its own, and a new id if its text changes"
+        )
     if end is not None and end.outcome == "answered":
         read = None if session.output is None else session.output.read(end.text)
         checked = read[0] if isinstance(read, tuple) else None

@@ -92,7 +92,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
 
 
 async def take_up(
-    parts: RunConfig,
+    config: RunConfig,
     text: str | None,
     history: list[Message],
     pending: int,
@@ -103,7 +103,7 @@ async def take_up(
     Where the plan does not wait, the history tells how its calls ended.
 
     Args:
-        parts: the session's.
+        config: the session's.
         text: the request; None: that which was cut off.
         history: of the session; changed in place.
         pending: messages behind a reply that was not acted upon; -1: there is none.
@@ -111,44 +111,44 @@ async def take_up(
     """
     waited, is_open = None, bool(history and history[-1].calls)
     if is_open or (text is None and pending >= 0):
-        events = await resume.read_events(journal, parts.session)
+        events = await resume.read_events(journal, config.session)
         if text is None:
-            waited = waited_of(events, parts.assets)
+            waited = waited_of(events, config.assets)
         if is_open and waited is None:
-            past = resume.history_of(events, parts.dialect)
+            past = resume.history_of(events, config.dialect)
             history += past.untold
             for loop in past.loops:
-                parts.assets.keep(*loop)
+                config.assets.keep(*loop)
     if text is None and pending >= 0:
         del history[len(history) - pending :]
     elif waited is None and (is_open or pending >= 0):
-        parts.origins.told(tuple(parts.origins.results))
-    return _going_on(parts, waited)
+        config.origins.shown(tuple(config.origins.results))
+    return _going_on(config, waited)
 
 
-def _going_on(parts: RunConfig, waited: GoingOn | None) -> RunConfig:
+def _going_on(config: RunConfig, waited: GoingOn | None) -> RunConfig:
     """Return the configuration for a plan that waited.
 
     Where nobody is asked now, its further questions wait, too.
     """
     if waited is None:
-        return parts
+        return config
     later = Later(
-        seconds=parts.approval_seconds,
-        postpones=parts.approve is None,
+        seconds=config.approval_seconds,
+        postpones=config.approve is None,
         asked=waited.standing.asked,
         answered=waited.standing.answered,
     )
-    return replace(parts, later=later, waited=waited)
+    return replace(config, later=later, waited=waited)
 
 
 def carried_over(
-    text: str | None, parts: RunConfig, history: Sequence[Message]
+    text: str | None, config: RunConfig, history: Sequence[Message]
 ) -> list[Result]:
     """Return the results of the cut-off plan, for a resumed run."""
-    if text is not None or parts.waited is not None:
+    if text is not None or config.waited is not None:
         return []
-    return last_results(history, parts.assets)
+    return last_results(history, config.assets)
 
 
 class RunState(Struct):
@@ -176,43 +176,43 @@ class RunState(Struct):
 
 
 def runtime_of(
-    parts: RunConfig,
+    config: RunConfig,
     state: RunState,
     emit: Callable[[Event], None],
     cancelled: RunCancellation,
 ) -> Runtime:
     """Return the `Runtime` for the plans of one run."""
     gate = Gate(
-        policy=parts.policy,
-        assets=parts.assets,
+        policy=config.policy,
+        assets=config.assets,
         emit=emit,
-        workspace=parts.workspace,
-        approve=parts.approve,
-        origins=parts.origins,
-        approvals=parts.approvals,
-        unknown=parts.unknown,
-        settled=parts.settled,
-        later=parts.later,
-        files=parts.files,
+        workspace=config.workspace,
+        approve=config.approve,
+        origins=config.origins,
+        approvals=config.approvals,
+        unknown=config.unknown,
+        settled=config.settled,
+        later=config.later,
+        files=config.files,
     )
     return Runtime(
-        assets=parts.assets,
-        engine=parts.engine,
+        assets=config.assets,
+        engine=config.engine,
         gate=gate,
         emit=emit,
-        workspace=parts.workspace,
-        model=parts.model,
-        session=parts.session,
-        key=parts.key,
-        deps=parts.deps,
-        settings=parts.settings,
-        budget=parts.budget,
+        workspace=config.workspace,
+        model=config.model,
+        session=config.session,
+        key=config.key,
+        deps=config.deps,
+        settings=config.settings,
+        budget=config.budget,
         cancelled=cancelled,
-        allowed_hosts=tuple(parts.policy.allow_hosts),
+        allowed_hosts=tuple(config.policy.allow_hosts),
         wrote=state.files.append,
-        secrets=parts.secrets,
-        strict=parts.strict,
-        on_error=parts.on_error,
-        depth=parts.depth,
-        known={} if parts.waited is None else parts.waited.known,
+        secrets=config.secrets,
+        strict=config.strict,
+        on_error=config.on_error,
+        depth=config.depth,
+        known={} if config.waited is None else config.waited.known,
     )

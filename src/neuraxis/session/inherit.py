@@ -147,7 +147,7 @@ def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
 
 
 def limited(
-    parts: RunConfig,
+    config: RunConfig,
     outer: ParentRun | None,
     deps: object,
     wanted: type[Any] | None,
@@ -156,7 +156,7 @@ def limited(
     """Return the configuration of a run, within its parent's.
 
     Args:
-        parts: the session's.
+        config: the session's.
         outer: the run around it.
         deps: what it was given.
         wanted: the class of `deps` that the session names.
@@ -167,9 +167,9 @@ def limited(
     """
     if outer is not None:
         deps = outer.runtime.deps if deps is None else deps
-        parts = replace(parts, budget=outer.left(parts.budget))
-    check_deps(deps, wanted, _callable(parts.registry, calls))
-    return parts if deps is parts.deps else replace(parts, deps=deps)
+        config = replace(config, budget=outer.left(config.budget))
+    check_deps(deps, wanted, _callable(config.registry, calls))
+    return config if deps is config.deps else replace(config, deps=deps)
 
 
 def _callable(
@@ -181,16 +181,16 @@ def _callable(
 
 
 def started(
-    parts: RunConfig, outer: ParentRun | None, history: Sequence[Message]
+    config: RunConfig, outer: ParentRun | None, history: Sequence[Message]
 ) -> SessionStarted:
     """Return the event with which a session begins."""
     return SessionStarted(
-        session=parts.session,
-        key=parts.key,
-        model=parts.model.name,
-        dialect=parts.dialect.name,
-        plugins=tuple(spec.name for spec in parts.registry.specs),
-        workspace=str(parts.workspace),
+        session=config.session,
+        key=config.key,
+        model=config.model.name,
+        dialect=config.dialect.name,
+        plugins=tuple(spec.name for spec in config.registry.specs),
+        workspace=str(config.workspace),
         resumed=bool(history),
-        origins=made_of(outer, parts.origins),
+        origins=made_of(outer, config.origins),
     )

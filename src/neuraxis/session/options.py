@@ -95,7 +95,7 @@ def as_async(approve: Approver) -> Approve | None:
 
     async def ask(asked: ApprovalAsked) -> bool | str:
         # not asyncio's: the process would not end while a question that expired stands
-        said: Any = await THREADS.run(partial(approve, asked), bounded=False)
-        return await said if inspect.isawaitable(said) else said
+        answer: Any = await THREADS.run(partial(approve, asked), bounded=False)
+        return await answer if inspect.isawaitable(answer) else answer
 
     return ask

@@ -148,8 +148,9 @@ class Prompts:
         schema = None
         if self.output is not None:
             schema = for_server(self.output.schema)
-            told = self._dialect.notation(self.output.schema)
-            text = f"{text.rstrip()}\n\n{own_text('output.md').replace('{form}', told)}"
+            notation = self._dialect.notation(self.output.schema)
+            ending = own_text("output.md").replace("{form}", notation)
+            text = f"{text.rstrip()}\n\n{ending}"
         is_free = self._dialect.name == "native" or not specs  # it writes no call then
         return Prompt(
             messages=(Message(role="system", content=text),),

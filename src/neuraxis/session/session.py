@@ -41,7 +41,6 @@ from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
 from neuraxis.session.past import requirements, resume, waiting
 from neuraxis.session.past.call_ids import CallIds, key_of
-from neuraxis.session.past.waiting import Question
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Run, RunLock, await_all, check_open, run_alone
 from neuraxis.session.validation import (
@@ -133,7 +132,7 @@ class Session(Generic[Out]):
         self._open_journal(journal, id)
         self._open_stores(over, options, journal)
         self.approvals = Approvals(yes_to=over.policy.yes_to)
-        self._parts = self._config(over, options, budget or Budget(), approve)
+        self._config = self._make_config(over, options, budget or Budget(), approve)
         if id is not None:
             self._begin(options.reopen)
 
@@ -171,7 +170,7 @@ class Session(Generic[Out]):
         self._loop = SyncLoop()
         self._engine = InProcess(nested=self._outer is not None)
 
-    def _config(
+    def _make_config(
         self, over: Inherited, options: Options, budget: Budget, approve: Approver
     ) -> RunConfig:
         """Return what every run of the session is run with."""
@@ -233,19 +232,18 @@ class Session(Generic[Out]):
             self._claim()
             raise resume.wrong_id(self.id, self.journal, exists=bool(entries))
         events = [entry.event for entry in entries]
-        key = key_of(events, self._parts.key)
+        key = key_of(events, self._config.key)
         past = resume.history_of(events, self.dialect)
         replay(self.origins, events, past.waits)
         waiting.restore_yeses(self.approvals, events)
-        self._unknown.replay(events)
-        self.files.replay(events)
+        for each in (self._unknown, self.files, self.ids):
+            each.replay(events)
         self._is_cut_off = past.cut_off
-        self._parts = replace(self._parts, summed=past.summed, key=key)
-        self._pending = len(past.untold) if past.pending else -1
-        self.ids.replay(events)
+        self._config = replace(self._config, summed=past.summed, key=key)
+        self._pending = past.first_untold
         self.history = resume.restore(past, self.assets, self.origins)
 
-    def pending(self) -> tuple[Question, ...]:
+    def pending(self) -> tuple[waiting.Question, ...]:
         """Return the calls that wait for an approval (`approve="later"`)."""
         return waiting.pending(self.journal, self.id)
 
@@ -263,8 +261,8 @@ class Session(Generic[Out]):
             ConfigError: `NoOpenQuestion`, or an argument is invalid.
         """
         given = self.journal, self.id, question
-        said = waiting.answer(*given, True, arguments=changed, how=how)
-        waiting.restore_yeses(self.approvals, [said])
+        answer = waiting.answer(*given, True, arguments=changed, how=how)
+        waiting.restore_yeses(self.approvals, [answer])
 
     def deny(self, question: str, reason: str = "") -> None:
         """Refuse a waiting call; the model is told the reason."""
@@ -283,6 +281,9 @@ class Session(Generic[Out]):
         """
         self._sink.settle(call_id, happened)
         flush(self.journal)
+        if self._is_cut_off:  # its result is among those that the model has not seen
+            given = self.journal, self.id, self.dialect, self.assets, self.history
+            self._pending = resume.take_settled(call_id, *given)
 
     def run(
         self, text: str, *, attach: Iterable[Any] = (), deps: Any = None
@@ -335,26 +336,26 @@ class Session(Generic[Out]):
         check_request(text, watch, attach)
         if watch is None and self._outer is None:
             watch = watch_in_cell()
-        parts, turn = limited(self._parts, self._outer, deps, self._deps), self._turn
+        config, turn = limited(self._config, self._outer, deps, self._deps), self._turn
         turn.begin(self.id, watch)
         try:
             own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
             given = (*own, self._shortlist)
             planned = await requirements.check(*given) if is_resumed else ()
-            await self._prompts.begin(parts)
+            await self._prompts.begin(config)
             self._announce(self._sink.emit)
             asked = None if is_resumed else text
             for item in attach:
                 self.attach(Path(item) if isinstance(item, str) else item)
-            parts = await take_up(
-                parts, asked, self.history, self._pending, self.journal
+            config = await take_up(
+                config, asked, self.history, self._pending, self.journal
             )
             self._is_cut_off, self._pending = True, -1
             begin_files(self.files, is_inside=self._outer is not None)
             choose_shown(self._shortlist, asked or "", self.history, planned)
             shows, self._shows = self._shows, []
             around = (self._sink.emit, watch is not None, shows)
-            work = converse(asked, parts, self.history, *around)
+            work = converse(asked, config, self.history, *around)
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
             self._is_cut_off = answer.outcome == "waiting"
@@ -398,7 +399,7 @@ class Session(Generic[Out]):
     ) -> Plan:
         """Return the plan of these calls, with all problems; nothing runs."""
         check_calls(calls)
-        return plan_of(calls, self._parts, params)
+        return plan_of(calls, self._config, params)
 
     @reraise_watch_errors
     async def call_all(
@@ -424,12 +425,12 @@ class Session(Generic[Out]):
             deps: see `run`.
         """
         check_calls(calls, watch, on_error)
-        parts = limited(self._parts, self._outer, deps, self._deps, calls)
-        parts = replace(parts, on_error=on_error or parts.on_error)
+        config = limited(self._config, self._outer, deps, self._deps, calls)
+        config = replace(config, on_error=on_error or config.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         self._announce(emit)
         begin_files(self.files, is_inside=self._outer is not None)
-        work = run_calls(calls, parts, emit, params)
+        work = run_calls(calls, config, emit, params)
         results = await (work if self._outer is None else self._outer.hold(work))
         with suppress(StorageError):  # it is told with the next event
             await self._sink.written()
@@ -442,14 +443,14 @@ class Session(Generic[Out]):
             changed_since: also restore files that were changed after the run; if
                 False, `approve` decides about these, and without it they stay.
         """
-        person = self._parts.approve
+        person = self._config.approve
         return undo_last(self.files, self.origins, person, self._loop, changed_since)
 
     def _announce(self, emit: Watch) -> None:
         check_open(self._claim, self.id)
         if not self._announced:
             self._announced = True
-            emit(started(self._parts, self._outer, self.history))
+            emit(started(self._config, self._outer, self.history))
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""

@@ -58,7 +58,7 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     "approve": (
         (type(None),),
         "__call__",
-        "a function that gives True for a yes, 'later', or None",
+        "a function that returns True to approve, 'later', or None",
     ),
 }
 """Accepted types, and the method that any other object must have."""
@@ -198,8 +198,8 @@ def _check_options(options: Options | None) -> None:
         refuse("options.prompt_tokens", "a whole number above 0, or None", tokens)
     limit: Any = options.catalog_limit
     if limit not in (None, "provider") and (not isinstance(limit, int) or limit < 1):
-        said = "a number of characters, 'provider', or None"
-        refuse("options.catalog_limit", said, limit)
+        expected = "a number of characters, 'provider', or None"
+        refuse("options.catalog_limit", expected, limit)
 
 
 def _check_path(name: str, value: Any) -> None:

@@ -940,9 +940,7 @@ def test_a_method_without_self() -> None:
 def test_what_a_function_gave_is_no_plugin() -> None:
     """`plugins=[greet()]`: the brackets are too many."""
     for given in (None, 5, Point(x=1, y=2), {"name": "x"}):
-        with pytest.raises(
-            ConfigError, match=r"hand over the function itself, without"
-        ):
+        with pytest.raises(ConfigError, match=r"pass the function itself, without"):
             plugin_from(given)
     with pytest.raises(ConfigError, match=r"may call with @command$"):
         plugin_from(Opaque)

@@ -78,7 +78,7 @@ class Offered:
             arguments=value,
         )
         result = await self.session.call(call)
-        self.session.origins.told([call.id])  # the framework's model is shown it
+        self.session.origins.shown([call.id])  # the framework's model is shown it
         return result
 
     def call_sync(self, offer: Offer, arguments: Mapping[str, Any]) -> Result:

@@ -200,7 +200,7 @@ def _column(frame: Any, name: str) -> dict[str, Json]:
     return description
 
 
-def _told(value: Any) -> Json:
+def _short_value(value: Any) -> Json:
     if isinstance(value, str) and len(value) > LONGEST:
         return f"{value[:LONGEST]}… ({len(value)} characters)"
     return views.cell(value)

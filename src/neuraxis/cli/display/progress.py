@@ -84,7 +84,7 @@ class Live:
                 self._end_prose()
                 self._written = 0
                 self._words(event)
-                self.said = self._prose = ""
+                self.printed = self._prose = ""
                 self._spin(f"{event.model} is thinking")
             case ModelChunk():
                 self._chunk(event)
@@ -132,10 +132,10 @@ class Live:
         return True
 
     def _show_prose(self, end: int) -> None:
-        new, self.said = self._prose[len(self.said) : end], self._prose[:end]
+        new, self.printed = self._prose[len(self.printed) : end], self._prose[:end]
         self._stop()
         if new.strip():
-            print_markdown(new, after=bool(self.said[: -len(new)].strip()))
+            print_markdown(new, after=bool(self.printed[: -len(new)].strip()))
 
     def _plan(self, event: PlanChecked) -> None:
         self._end_prose()
@@ -279,7 +279,7 @@ class Live:
     def _end_prose(self) -> None:
         """Show the rest of the prose."""
         self._stop()
-        if len(self._prose.rstrip()) > len(self.said):
+        if len(self._prose.rstrip()) > len(self.printed):
             self._show_prose(len(self._prose.rstrip()))
 
     def close(self) -> None:

@@ -31,6 +31,7 @@ from neuraxis.dialects.lenient_reading import (
     open_thought,
     texts_around,
     thoughts,
+    words_around,
 )
 from neuraxis.dialects.shown import (
     Sent,

@@ -180,7 +180,10 @@ class Envelope:
             message["content"] = format_object(AssetRef(asset_id=result.call.id))
         else:
             message["content_type"] = "command"
-            message["content"] = {"command": command, "response": self._said(result)}
+            message["content"] = {
+                "command": command,
+                "response": self._result_json(result),
+            }
         if result.warnings and not self._strict:
             message["warnings"] = list(result.warnings)
         return message if result.stored else self._with_id(message, result)

@@ -86,7 +86,7 @@ def of_answer(
 def of_session(id: str, entries: Iterable[Entry], assets: AssetStore) -> str:
     """Return a session: what was asked and answered, and its objects."""
     parts = [f"<p>session <code>{escape(id)}</code></p>"]
-    parts += [said for entry in entries if (said := _said(entry.event))]
+    parts += [part for entry in entries if (part := _event_html(entry.event))]
     kept = [(own, partial(_content, assets, own)) for own in assets.ids]
     return _boxed([*parts, *_objects(kept)])
 
@@ -95,7 +95,7 @@ def _content(assets: AssetStore, id: str) -> Any:
     return of_root(assets.root(id), AssetRef(asset_id=id))
 
 
-def _said(event: Event | Any) -> str:
+def _event_html(event: Event | Any) -> str:
     if not isinstance(event, MessageSent):
         return ""
     if event.sender == "user":

@@ -82,8 +82,8 @@ class LoopItems(Struct, kw_only=True):
                 of_item = replace(call, id=own)
                 known = (self.started.get(own), self.ended.get(own))
                 items[int(index)] = result_of(of_item, *known)
-        told = self.begun or next(iter(self.started.values()), None)
-        again = told is not None and told.effects != "once"
+        first = self.begun or next(iter(self.started.values()), None)
+        again = first is not None and first.effects != "once"
         total = None if self.begun is None else self.begun.items
         result = cut_off_loop(call, items, total, again=again)
         return replace(
@@ -101,8 +101,8 @@ def is_cut_off(end: CallFinished | None) -> bool:
 
 def code_of(end: CallFinished) -> str:
     """Return the code of a call's error; empty: it has none."""
-    told: Json = end.error
-    return str(cast("dict[str, Json]", told).get("code")) if told else ""
+    fields: Json = end.error
+    return str(cast("dict[str, Json]", fields).get("code")) if fields else ""
 
 
 def last_results(history: Sequence[Message], assets: AssetStore) -> list[Result]:
@@ -124,10 +124,10 @@ def with_value(result: Result, assets: AssetStore) -> Result:
     return result
 
 
-def _error(told: Json) -> CallError | None:
-    if not isinstance(told, dict):
+def _error(fields: Json) -> CallError | None:
+    if not isinstance(fields, dict):
         return None
-    error = cast("dict[str, Json]", told)
+    error = cast("dict[str, Json]", fields)
     return CallError(
         code=str(error.get("code")),  # pyright: ignore[reportArgumentType] - as written
         message=str(error.get("message")),

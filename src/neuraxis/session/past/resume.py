@@ -69,15 +69,20 @@ class Past(Struct, frozen=True, kw_only=True):
     pending: bool = False
     """Whether its last reply was not looked at, or waits; it is before `untold`."""
 
+    @property
+    def first_untold(self) -> int:
+        """Number of messages behind the pending reply; -1: there is none."""
+        return len(self.untold) if self.pending else -1
+
 
 def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
     """Return the conversation that these events recorded."""
-    said = _Said(dialect=dialect)
+    past = _HistoryReader(dialect=dialect)
     values: dict[str, tuple[str, str, Json]] = {}
     assets: list[AssetStored] = []
     earlier = ""
     for event in events:
-        said.hear(event)
+        past.hear(event)
         match event:
             case CallFinished():
                 values.pop(event.id, None)  # a loop that waited ends again
@@ -95,23 +100,23 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                 earlier = made
             case _:
                 pass
-    before = len(said.messages)
-    said.tell_the_rest()
+    before = len(past.messages)
+    past.tell_the_rest()
     standing = standing_of(events)
     return Past(
-        messages=tuple(said.messages),
-        untold=tuple(said.messages[before:]),
+        messages=tuple(past.messages),
+        untold=tuple(past.messages[before:]),
         values=tuple(values.values()),
-        loops=tuple(said.loops),
+        loops=tuple(past.loops),
         assets=tuple(assets),
-        summed=said.summed,
-        cut_off=said.cut_off,
+        summed=past.summed,
+        cut_off=past.cut_off,
         waits=() if standing is None else tuple(standing.steps),
-        pending=said.cut_off and (said.is_reply_open or standing is not None),
+        pending=past.cut_off and (past.is_reply_open or standing is not None),
     )
 
 
-class _Said(Struct, kw_only=True):
+class _HistoryReader(Struct, kw_only=True):
     """Conversation so far, and the results that the model has not seen."""
 
     dialect: Dialect
@@ -139,8 +144,8 @@ class _Said(Struct, kw_only=True):
                 self.tell_the_rest()
                 self.cut_off, self.is_reply_open = True, False
                 text = self.dialect.request(event.content)
-                said = Message(role="user", content=text, is_request=True)
-                self.messages.append(replace(said, assets=event.assets))
+                message = Message(role="user", content=text, is_request=True)
+                self.messages.append(replace(message, assets=event.assets))
             case MessageSent(sender="system", receiver="model"):
                 self.is_reply_open = False
                 results = [self._result(*step) for step in self._steps.items()]
@@ -196,11 +201,11 @@ class _Said(Struct, kw_only=True):
         results: tuple[Result, ...] = (),
         assets: tuple[str, ...] = (),
     ) -> None:
-        told = Message(role="user", content=content, results=results, assets=assets)
+        message = Message(role="user", content=content, results=results, assets=assets)
         if self._native:
             own = self._native.popleft().id
-            told = replace(told, role="tool", tool_call_id=own)
-        self.messages.append(told)
+            message = replace(message, role="tool", tool_call_id=own)
+        self.messages.append(message)
 
     def tell_the_rest(self) -> None:
         """Append the results that the model has not seen."""
@@ -234,18 +239,18 @@ class _Said(Struct, kw_only=True):
 
 
 def _tool(step: Json) -> tuple[str, str]:
-    told = cast("dict[str, Json]", step) if isinstance(step, dict) else {}
-    return str(told.get("id")), str(told.get("tool"))
+    fields = cast("dict[str, Json]", step) if isinstance(step, dict) else {}
+    return str(fields.get("id")), str(fields.get("tool"))
 
 
-def _native_calls(told: Sequence[Json]) -> tuple[NativeCall, ...]:
+def _native_calls(calls: Sequence[Json]) -> tuple[NativeCall, ...]:
     return tuple(
         NativeCall(
             id=str(call.get("id")),
             name=str(call.get("name")),
             arguments=str(call.get("arguments")),
         )
-        for item in told
+        for item in calls
         if isinstance(item, dict) and (call := cast("dict[str, Json]", item))
     )
 
@@ -271,6 +276,15 @@ def finished(events: Iterable[Event | Unknown]) -> SessionFinished | None:
     return end
 
 
+def last_request(events: Iterable[Event | Unknown]) -> str | None:
+    """Return the user's last message; None: there is none."""
+    found: str | None = None
+    for event in events:
+        if isinstance(event, MessageSent) and event.sender == "user":
+            found = event.content
+    return found
+
+
 def restore(past: Past, assets: AssetStore, origins: Origins) -> list[Message]:
     """Put the values back; return the messages with their pictures."""
     for call_id, command, value in past.values:
@@ -283,6 +297,23 @@ def restore(past: Past, assets: AssetStore, origins: Origins) -> list[Message]:
         assets.attach(past.summed.asset, past.summed.text, SUMMED_UP)
         origins.sums_up(past.summed.asset)
     return with_parts(past.messages, assets)
+
+
+def take_settled(
+    call_id: str,
+    journal: Journal,
+    session: str,
+    dialect: Dialect,
+    assets: AssetStore,
+    history: list[Message],
+) -> int:
+    """Take a settled call's result into the history; return `first_untold`."""
+    past = history_of([entry.event for entry in journal.read(session)], dialect)
+    for value in past.values:
+        if value[0] == call_id:
+            assets.keep(*value)
+    history[:] = with_parts(past.messages, assets)
+    return past.first_untold
 
 
 async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:

@@ -24,15 +24,15 @@ class SummedUp(Struct, kw_only=True):
 
     def add(self, dropped: Sequence[Message], asset: str) -> None:
         """Append messages, which another asset holds from now on."""
-        told = (f"{item.role}:\n{item.content}" for item in dropped)
-        self.text = "\n\n".join([*filter(None, [self.text]), *told])
+        texts = (f"{item.role}:\n{item.content}" for item in dropped)
+        self.text = "\n\n".join([*filter(None, [self.text]), *texts])
         self.asset = asset
 
 
 def shorten(history: list[Message], event: HistoryShortened) -> list[Message]:
     """Do to the messages what the event tells; return those it drops."""
-    for told in event.messages:
-        index, content = cast("tuple[int, str]", told)
+    for change in event.messages:
+        index, content = cast("tuple[int, str]", change)
         if 0 <= index < len(history):
             now = replace(history[index], content=content, results=())
             history[index] = replace(now, parts=(), assets=())

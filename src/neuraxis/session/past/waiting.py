@@ -322,10 +322,10 @@ def answer(
     asked = None if standing is None else standing.asked.get(question)
     if standing is None or asked is None:
         raise _not_open(session, question, events, pending(journal, session))
-    if (said := standing.answered.get(question)) is not None:
+    if (earlier := standing.answered.get(question)) is not None:
         raise NoOpenQuestion(
-            f"question {question} of session {session} was {_verdict(said)} already; "
-            "resume the session to continue"
+            f"question {question} of session {session} was {_verdict(earlier)} "
+            "already; resume the session to continue"
         )
     if time.time() > asked.expires:
         raise NoOpenQuestion(
@@ -355,24 +355,30 @@ def _not_open(
     still: Sequence[Question],
 ) -> NoOpenQuestion:
     """Return the error of answering a question that is not open."""
-    asked = said = None
+    asked = answer = None
     for event in events:
         if isinstance(event, ApprovalAsked) and event.id == question:
-            asked, said = event, None
+            asked, answer = event, None
         elif isinstance(event, ApprovalAnswered) and event.id == question:
-            said = event
-    if said is not None:
-        told = f"question {question} of session {session} was {_verdict(said)} already"
+            answer = event
+    if answer is not None:
+        message = (
+            f"question {question} of session {session} was {_verdict(answer)} already"
+        )
     elif asked is not None:
-        told = f"question {question} of session {session} is closed: its run has ended"
+        message = (
+            f"question {question} of session {session} is closed: its run has ended"
+        )
     else:
-        told = f"session {session} has no question {question!r}"
+        message = f"session {session} has no question {question!r}"
     opened = f"still open: {', '.join(each.id for each in still)}"
-    return NoOpenQuestion(f"{told}; {opened if still else 'no question is open there'}")
+    return NoOpenQuestion(
+        f"{message}; {opened if still else 'no question is open there'}"
+    )
 
 
-def _verdict(said: ApprovalAnswered) -> str:
-    return "approved" if said.allowed else "denied"
+def _verdict(answer: ApprovalAnswered) -> str:
+    return "approved" if answer.allowed else "denied"
 
 
 def _checked(asked: ApprovalAsked, given: Mapping[str, Any], session: str) -> Json:
@@ -380,25 +386,25 @@ def _checked(asked: ApprovalAsked, given: Mapping[str, Any], session: str) -> Js
     call = cast("dict[str, Json]", asked.call)
     target = f"{call['plugin']}.{call['command']}"
     where = f"question {asked.id} of session {session}: changed arguments"
-    is_json, told = to_json_value(dict(given))
+    is_json, plain = to_json_value(dict(given))
     written: Json = asked.written
     if not is_json or not isinstance(written, dict):
         raise ConfigError(f"{where}: expected values that have a JSON form")
     schema = Schema(cast("dict[str, Json]", asked.parameters))
-    whole, _ = schema.coerce(written | told)
+    whole, _ = schema.coerce(written | plain)
     holes: list[Place] = [path for path, _ in find_places(whole)]
     problems = schema.problems(whole, holes=holes)
     if problems:
-        said = call_errors.invalid_param(target, problems).message
-        raise ConfigError(f"{where}: {said}")
-    return {name: whole[name] for name in told}
+        message = call_errors.invalid_param(target, problems).message
+        raise ConfigError(f"{where}: {message}")
+    return {name: whole[name] for name in plain}
 
 
 def restore_yeses(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
     """Restore the yeses that hold for a whole session."""
-    said = [e for e in events if isinstance(e, ApprovalAnswered) and e.allowed]
-    approvals.widened.update(e.always for e in said if e.always)
-    approvals.offered.update(e.offer for e in said if e.offer)
+    allowed = [e for e in events if isinstance(e, ApprovalAnswered) and e.allowed]
+    approvals.widened.update(e.always for e in allowed if e.always)
+    approvals.offered.update(e.offer for e in allowed if e.offer)
 
 
 # --- going on ------------------------------------------------------------------
@@ -418,8 +424,8 @@ class GoingOn(Struct, frozen=True, kw_only=True):
     def edited(self, reply: Reply) -> Reply:
         """Return the reply with the arguments that the person changed."""
         calls = tuple(
-            replace(call, arguments=edited(self.standing.asked[call.id], said))
-            if (said := self._change(call.id)) is not None
+            replace(call, arguments=edited(self.standing.asked[call.id], answer))
+            if (answer := self._change(call.id)) is not None
             else call
             for call in reply.calls
         )
@@ -430,16 +436,20 @@ class GoingOn(Struct, frozen=True, kw_only=True):
         return [self._noted(result) for result in results]
 
     def _noted(self, result: Result) -> Result:
-        said = self._change(result.call.id)
-        if said is None:
+        answer = self._change(result.call.id)
+        if answer is None:
             return result
-        names = list(cast("dict[str, Json]", said.arguments))
-        told = call_errors.changed_by_person(names)
-        return replace(result, warnings=(told, *result.warnings))
+        names = list(cast("dict[str, Json]", answer.arguments))
+        note = call_errors.changed_by_person(names)
+        return replace(result, warnings=(note, *result.warnings))
 
     def _change(self, call_id: str) -> ApprovalAnswered | None:
-        said = self.standing.answered.get(call_id)
-        return said if said is not None and said.allowed and said.arguments else None
+        answer = self.standing.answered.get(call_id)
+        return (
+            answer
+            if answer is not None and answer.allowed and answer.arguments
+            else None
+        )
 
 
 def waited_of(events: Iterable[Event | Unknown], assets: AssetStore) -> GoingOn | None:

@@ -49,8 +49,8 @@ def tokens(messages: Sequence[Message]) -> int:
 
 def _cost(message: Message) -> int:
     calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
-    said = len(message.content.encode(errors="surrogatepass"))
-    return (said + len(message.carried) + calls) // BYTES + 4 + _of_parts(message)
+    size = len(message.content.encode(errors="surrogatepass"))
+    return (size + len(message.carried) + calls) // BYTES + 4 + _of_parts(message)
 
 
 def _of_parts(message: Message) -> int:
@@ -58,7 +58,7 @@ def _of_parts(message: Message) -> int:
 
 
 async def fitting_prompt(
-    parts: RunConfig,
+    config: RunConfig,
     history: list[Message],
     left: str,
     state: RunState,
@@ -68,31 +68,31 @@ async def fitting_prompt(
     """Return the prompt of a turn, shortened to fit.
 
     Args:
-        parts: the session's configuration.
+        config: the session's configuration.
         history: the messages; shortened in place.
         left: what is told of the run's remaining budget.
         state: counts the tokens of a summary.
         runtime: counts its cost.
         emit: told of each step.
     """
-    await fill_in(history, parts.assets)
+    await fill_in(history, config.assets)
 
     def made() -> Prompt:
-        return parts.prompt(with_status(history, parts.assets, left))
+        return config.prompt(with_status(history, config.assets, left))
 
-    prompt, most = made(), parts.prompt_tokens
+    prompt, most = made(), config.prompt_tokens
     if most is None or (size := _size(prompt)) <= most:
         return prompt
     turns = [here for here, item in enumerate(history) if item.is_request]
     this = turns[-1] if turns else 0
-    size -= _to_references(history, this, size, parts, emit)
+    size -= _to_references(history, this, size, config, emit)
     if size > ENOUGH * most and this:
         fixed = size - tokens(history)
         cut = _cut(history, turns, int(KEPT * most) - fixed)
-        await _sum_up(history, cut, size, parts, state, runtime, emit)
+        await _sum_up(history, cut, size, config, state, runtime, emit)
         size = _size(made())
     if size > most:  # one turn alone is too long
-        _to_references(history, len(history) - 1, size, parts, emit)
+        _to_references(history, len(history) - 1, size, config, emit)
     return made()
 
 
@@ -117,7 +117,7 @@ def _to_references(
     history: list[Message],
     end: int,
     size: int,
-    parts: RunConfig,
+    config: RunConfig,
     emit: Callable[[Event], None],
 ) -> int:
     """Replace the results before `end` by their references; return what is saved."""
@@ -127,7 +127,7 @@ def _to_references(
         if not (message.results or message.parts):
             continue
         results = [_referred(result) for result in message.results]
-        answer = parts.dialect.answer(results) if results else ()
+        answer = config.dialect.answer(results) if results else ()
         content = answer[0].content if len(answer) == 1 else message.content
         words = [call_errors.only_words(part) for part in message.parts]
         content = "\n\n".join([content, *words])
@@ -159,25 +159,25 @@ async def _sum_up(
     history: list[Message],
     cut: int,
     size: int,
-    parts: RunConfig,
+    config: RunConfig,
     state: RunState,
     runtime: Runtime,
     emit: Callable[[Event], None],
 ) -> None:
     """Put a summary in the place of the messages before `cut`."""
     dropped = history[:cut]
-    text, reply = await _summary(dropped, parts)
+    text, reply = await _summary(dropped, config)
     if reply is not None:
         state.usage += reply.usage
-        runtime.usage.usd += await reply_cost(reply, parts) or 0.0
-    summed = parts.summed
-    previous, asset = summed.asset, parts.ids.next()
+        runtime.usage.usd += await reply_cost(reply, config) or 0.0
+    summed = config.summed
+    previous, asset = summed.asset, config.ids.next()
     summed.add(dropped, asset)
-    kept = parts.assets.attach(asset, summed.text, SUMMED_UP)
+    kept = config.assets.attach(asset, summed.text, SUMMED_UP)
     report_stored(asset, kept, emit)
     if previous:
-        parts.assets.forget(previous)  # the new one has its text, too
-    label = parts.origins.sums_up(asset)
+        config.assets.forget(previous)  # the new one has its text, too
+    label = config.origins.sums_up(asset)
     content = call_errors.summed_up(text, asset)
     content = f"{content}\n\n{history[cut].content}"
     event = HistoryShortened(
@@ -196,23 +196,23 @@ async def _sum_up(
 
 
 async def _summary(
-    dropped: Sequence[Message], parts: RunConfig
+    dropped: Sequence[Message], config: RunConfig
 ) -> tuple[str, Completion | None]:
     """Return the model's summary; without one, the beginnings of the requests."""
-    most = parts.prompt_tokens or 0
+    most = config.prompt_tokens or 0
     words = max(50, min(400, most // 40))
     asked = Message(role="user", content=call_errors.summary_wanted(words))
-    prompt = parts.prompt([*dropped, asked])
+    prompt = config.prompt([*dropped, asked])
     reply: Completion | None = None
-    if not guesses(parts.model) and _size(prompt) <= most:
+    if not guesses(config.model) and _size(prompt) <= most:
         try:
-            reply = await complete(parts.model, prompt)
+            reply = await complete(config.model, prompt)
         except ModelError:
             reply = None  # the run goes on, and tells of it if it lasts
     if reply is not None:
-        said = parts.dialect.decode(reply, next_id=str)
-        text = "\n".join(said.texts).strip()
-        if text and not said.calls and not said.errors:
+        decoded = config.dialect.decode(reply, next_id=str)
+        text = "\n".join(decoded.texts).strip()
+        if text and not decoded.calls and not decoded.errors:
             return text[: words * 10], reply
     requests = [item.content[:100] for item in dropped if item.is_request][-_TURNS:]
     return "\n".join(["The requests so far:", *requests]), reply

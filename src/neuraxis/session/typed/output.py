@@ -85,13 +85,13 @@ class Output:
         value: Any = self._checked.coerce(found)[0]
         problems = self._checked.problems(value)
         if problems:
-            told = [call_errors.problem_text(item, "answer") for item in problems]
-            return call_errors.wrong_output("; ".join(told), problems)
+            messages = [call_errors.problem_text(item, "answer") for item in problems]
+            return call_errors.wrong_output("; ".join(messages), problems)
         inner = value[_VALUE] if self._is_wrapped else value
         try:
             made = inner if self._convert is None else self._convert(inner)
         except (CommandError, ValueError, TypeError) as error:
-            return call_errors.wrong_output(_told(error))
+            return call_errors.wrong_output(_why(error))
         return made, json.dumps(inner, ensure_ascii=False)
 
     def fits(self, text: str) -> bool:
@@ -223,7 +223,7 @@ def _json_of(text: str) -> Value | None:
     return listed[0] if len(listed) == 1 else None
 
 
-def _told(error: Exception) -> str:
+def _why(error: Exception) -> str:
     """Return what a class says of values that it does not take."""
     listed: Any = getattr(error, "errors", None)
     if not callable(listed):  # it is not pydantic's
