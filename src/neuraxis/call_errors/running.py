@@ -289,12 +289,12 @@ def items_failed(
     target: str, failed: int, items: int, messages: Sequence[str]
 ) -> CallError:
     """Report failed items of a step with `for_each`."""
-    errors_text = "; ".join(text.rstrip(".") for text in told)
+    errors_text = "; ".join(text.rstrip(".") for text in messages)
     return CallError(
         code="failed",
         where=target,
         message=f"{target} failed for {failed} of {items} items: {errors_text}. "
-        "What became of each item stands in the response.",
+        "The response lists the outcome of each item.",
     )
 
 

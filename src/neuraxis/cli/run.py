@@ -287,15 +287,15 @@ def show_answer(
     """Show the answer, with tables and pictures, and what failed.
 
     The answer goes to standard output, everything else to standard error. What was
-    already printed (`said`) is not repeated.
+    already printed is not repeated.
     """
     from neuraxis.cli.display.markdown import print_markdown
     from neuraxis.cli.display.objects import print_object
 
     text = inert(answer.text)
-    remainder = text[len(said) :] if text.startswith(said) else text
+    remainder = text[len(printed) :] if text.startswith(printed) else text
     if remainder.strip():
-        print_markdown(remainder, after=bool(said.strip()))
+        print_markdown(remainder, after=bool(printed.strip()))
     if answer.error:
         echo(f"neuraxis: {answer.error}", err=True)
     if answer.outcome == "waiting":

@@ -51,15 +51,29 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
         if given is not None:
             session_id = session_in(infos, given)
             infos = [info for info in infos if info.session == session_id]
-        while (last := _last_of(opened, infos)) is not None:
-            undone = _undo(opened, last, Path(path), yes)
+        elsewhere: list[_Change] = []
+
+        def is_meant(change: _Change) -> bool:
+            where = _workspace(change.events).resolve()
+            if given is not None or where == usual or where.is_relative_to(Path.cwd()):
+                return True
+            elsewhere.append(change)
+            return False
+
+        while (last := _last_of(opened, infos, is_meant)) is not None:
+            undone = _undo(opened, last, Path(path), usual, yes)
             if undone.run:  # else its files are as they were before
                 request = last.requests.get(undone.run)
-                subject = short(request) if request else "the calls"
-                echo(f"undoing {subject} of session {last.session}", err=True)
+                what = short(request) if request else "the calls"
+                echo(f"undoing {what} of session {last.session}", err=True)
                 return show_undone(undone)
-    place = f"session {infos[0].session}" if given else f"the journal {path}"
-    echo(f"nothing to undo: no run in {place} changed a file", err=True)
+    where = f"session {infos[0].session}" if given else f"the journal {path}"
+    text = f"nothing to undo: no run in {where} changed a file"
+    if elsewhere:
+        other = max(elsewhere, key=lambda change: change.at)
+        folder = one_line(str(_workspace(other.events)))
+        text += f" here; one changed {folder}: neuraxis undo -s {other.session}"
+    echo(text, err=True)
     return 0
 
 
@@ -73,15 +87,21 @@ class _Change(Struct, frozen=True, kw_only=True):
     at: float
 
 
-def _last_of(journal: Journal, infos: Sequence[SessionInfo]) -> _Change | None:
+def _last_of(
+    journal: Journal,
+    known: Sequence[SessionInfo],
+    is_meant: Callable[[_Change], bool],
+) -> _Change | None:
     """Return the last change of these sessions that is not undone."""
     last: _Change | None = None
-    for info in infos:
+    for info in known:
         if last is not None and info.ended < last.at:
             break  # those before it ended earlier still
-        change = _last_change(info.session, journal.read(info.session))
-        if change is not None and (last is None or change.at > last.at):
-            last = change
+        found = _last_change(info.session, journal.read(info.session))
+        if found is None or not is_meant(found):
+            continue
+        if last is None or found.at > last.at:
+            last = found
     return last
 
 
@@ -117,12 +137,12 @@ def _undo(
     from neuraxis.sandbox.files.versions import VersionStore, versions_root
     from neuraxis.session.workspace import budget_of
 
-    settings, workspace = settings_of(Choices()), _workspace(last.events)
-    if workspace.resolve() != build_workspace(None, Inherited(), settings).resolve():
-        echo(f"the files are in {one_line(str(workspace))}", err=True)
+    settings, where = settings_of(Choices()), _workspace(last.events)
+    if where.resolve() != usual:
+        echo(f"the files are in {one_line(str(where))}", err=True)
     session, budget = last.session, budget_of(settings)
     files = FileHistory(
-        workspace,
+        where,
         VersionStore(versions_root(path, None), session, budget),
         lambda event: journal.append(session, event, durable=True),
     )
@@ -150,7 +170,7 @@ def _agrees(name: str) -> bool:
 
 def show_undone(undone: Undone) -> int:
     """Print what was restored and what was not; return the exit code."""
-    for label, names in (
+    for what, names in (
         ("restored", undone.restored),
         ("removed", undone.removed),
         ("kept, changed after the run (--yes restores it)", undone.changed_since),
@@ -158,7 +178,7 @@ def show_undone(undone: Undone) -> int:
         ("kept, the system refuses", undone.refused),
     ):
         for name in names:
-            echo(f"{label}: {one_line(name)}")
+            echo(f"{what}: {one_line(name)}")
     if not undone.run:
         echo("nothing to undo: no run of this conversation changed a file", err=True)
     return 1 if undone.changed_since or undone.lost or undone.refused else 0

@@ -82,7 +82,7 @@ def adjacent(text: str, values: Sequence[Piece]) -> list[list[Piece]]:
     return groups
 
 
-def texts_around(
+def words_around(
     text: str,
     pieces: Sequence[Piece],
     block: Collection[Piece],

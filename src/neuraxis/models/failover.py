@@ -78,7 +78,7 @@ class Failover:
                 self._failed[index] = self._now()
                 if has_output:
                     error.again = error.again or len(order) > 1
-                if given or place == len(order) - 1:
+                if has_output or place == len(order) - 1:
                     raise error  # noqa: B904 - it has its cause
                 following = self._models[order[place + 1]].name
                 note = f"{model.name} failed, {following} is asked: {error}"

@@ -63,10 +63,10 @@ def with_status(
     history: Sequence[Message], assets: AssetStore, left: str
 ) -> Sequence[Message]:
     """Append the asset list (rule B55) and remaining budget to the history."""
-    description = assets.description
-    if not description and not left:
+    listing = assets.description
+    if not listing and not left:
         return history
-    text = f"{description}\n\n{left}" if description and left else description or left
+    text = f"{listing}\n\n{left}" if listing and left else listing or left
     last = history[-1]
     if last.role != "user":
         return [*history, Message(role="user", content=text)]

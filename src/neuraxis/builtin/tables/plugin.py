@@ -196,7 +196,7 @@ def _column(frame: Any, name: str) -> dict[str, Json]:
     description["distinct"] = column.drop_nulls().n_unique()
     for statistic in ("min", "max", "mean", "std"):
         if statistic in ("min", "max") or column.dtype.is_numeric():
-            description[statistic] = _told(getattr(column, statistic)())
+            description[statistic] = _short_value(getattr(column, statistic)())
     return description
 
 

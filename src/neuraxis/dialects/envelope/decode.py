@@ -29,7 +29,6 @@ from neuraxis.dialects.lenient_reading import (
     ONLY_FIRST,
     adjacent,
     open_thought,
-    texts_around,
     thoughts,
     words_around,
 )
@@ -126,7 +125,7 @@ def read_reply(
         error = call_error(fault) if isinstance(fault, Fault) else fault
         reading.errors.append(error)
         return reading.reply(next_id)
-    around = texts_around(text, pieces, block, is_ours, reading.notes)
+    around = words_around(text, pieces, block, is_ours, reading.notes)
     messages: list[Json] = []
     for piece in block:
         assert piece.value is not None

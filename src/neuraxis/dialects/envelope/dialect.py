@@ -169,7 +169,7 @@ class Envelope:
             sender = plugin if result.error.code in _PLUGIN_ERRORS else None
             extra: dict[str, Json] = {"command": command}
             if result.value is not None and not result.stored:
-                extra["response"] = self._said(result)
+                extra["response"] = self._result_json(result)
             return self._with_id(_error(result.error, sender, extra), result)
         message: dict[str, Json] = {
             "sender": {"role": "plugin", "name": plugin},
@@ -192,7 +192,7 @@ class Envelope:
         # rule B26: never in the receiver; the strict profile omits it
         return message if self._strict else {**message, "id": result.call.id}
 
-    def _said(self, result: Result) -> Json:
+    def _result_json(self, result: Result) -> Json:
         return json_for_model(result.value, result.call.id, whole=self._strict)
 
     def _joined(self, messages: Sequence[dict[str, Json]]) -> str:

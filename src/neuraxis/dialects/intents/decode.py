@@ -33,7 +33,6 @@ from neuraxis.dialects.lenient_reading import (
     ONLY_FIRST,
     adjacent,
     open_thought,
-    texts_around,
     thoughts,
     words_around,
 )
@@ -149,7 +148,7 @@ def _read(
     if reading.errors:
         errors = tuple(reading.errors)
         return Reply(thoughts=thought_texts, errors=errors, notes=tuple(notes))
-    texts = texts_around(text, own, read, is_ours, notes)
+    texts = words_around(text, own, read, is_ours, notes)
     if unread:
         notes[ONLY_FIRST] = None
     return Reply(

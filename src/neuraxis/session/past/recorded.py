@@ -88,8 +88,8 @@ class LoopItems(Struct, kw_only=True):
         result = cut_off_loop(call, items, total, again=again)
         return replace(
             result,
-            plugin=None if told is None else told.plugin,
-            command=None if told is None else told.command,
+            plugin=None if first is None else first.plugin,
+            command=None if first is None else first.command,
             stored=json_size(result.value) > INLINE_BYTES,
         )
 
