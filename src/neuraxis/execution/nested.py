@@ -165,7 +165,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             return
         await asyncio.wrap_future(waits)
 
-    def hear(self, session: str, workspace: Path, event: Event) -> None:
+    def receive(self, session: str, workspace: Path, event: Event) -> None:
         """Report a nested session's event to the parent, in its loop's thread.
 
         Raises:

@@ -44,20 +44,25 @@ from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.policy.confirm_plan import confirm
 from neuraxis.policy.later import Waits
-from neuraxis.session.answer import Answer, Outcome, answer_of, took_too_long
+from neuraxis.session.answer import (
+    Answer,
+    Outcome,
+    answer_of,
+    embed_assets,
+    took_too_long,
+)
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, carried_over, runtime_of
-from neuraxis.session.past.resume import completion_of
-from neuraxis.session.past.waiting import GoingOn
+from neuraxis.session.past.resume import as_completion
+from neuraxis.session.past.waiting import ContinuedPlan
 from neuraxis.session.prompt import remaining_budget
 from neuraxis.session.shorten.history import fitting_prompt
-from neuraxis.session.typed.output import MENDS, decoded
-from neuraxis.session.visible_results import showing, visible_results
+from neuraxis.session.typed.output import MAX_CORRECTIONS, decode_reply
+from neuraxis.session.visible_results import visible_results, with_shown_assets
 from neuraxis.specs import Json
 
-MISREAD = 3
+MAX_MISREAD = 3
 """Consecutive unreadable replies that end a run."""
-_CANCELLED = "the run was cancelled"
 _CUT = (
     "the reply was cut off: it reached the limit of its tokens (max_tokens, or what "
     "the model can hold); the text is what it wrote until then"
@@ -66,7 +71,7 @@ _CUT = (
 
 async def converse(
     text: str | None,
-    parts: RunConfig,
+    config: RunConfig,
     history: list[Message],
     emit: Callable[[Event], None],
     live: bool = True,
@@ -76,7 +81,7 @@ async def converse(
 
     Args:
         text: the user's request; None: a run that was cut off is resumed.
-        parts: the session's configuration.
+        config: the session's configuration.
         history: the messages so far.
         emit: sees every event as it happens.
         live: whether the chunks of a reply are reported as events.
@@ -88,76 +93,76 @@ async def converse(
     """
     started = time.perf_counter()
     error: str | ModelError = ""
-    state = RunState(results=carried_over(text, parts, history))
+    state = RunState(results=carried_over(text, config, history))
     cancelled = RunCancellation()
     outcome: Outcome = "answered"
     if text is not None:
-        history.append(_take_request(text, tuple(shows), parts, emit))
-    runtime = runtime_of(parts, state, emit, cancelled)
-    early = _early_starts(parts, runtime)
-    turns = _turns(parts, history, state, runtime, early, emit, live)
+        history.append(_add_request(text, tuple(shows), config, emit))
+    runtime = runtime_of(config, state, emit, cancelled)
+    early = _make_early_starts(config, runtime)
+    turns = _turns(config, history, state, runtime, early, emit, live)
     try:
         try:
-            await _within(parts.budget.seconds, turns)
+            await _within_time(config.budget.seconds, turns)
         finally:
             early.stop()
             if early.busy:
                 await early.throw_away()
     except Stop as stop:
         outcome, error = stop.outcome, stop.error
-        _add_last_word(stop.said, history, state, emit)
+        _add_final_text(stop.reply, history, state, emit)
     except Waits:
         outcome = "waiting"
-    except ModelError as failed:
-        outcome, error = "failed", failed
+    except ModelError as model_error:
+        outcome, error = "failed", model_error
     except TimeLimitReached:
         cancelled.stopped = True
-        seconds = parts.budget.seconds
+        seconds = config.budget.seconds
         emit(BudgetReached(what="seconds", limit=seconds, used=seconds))
-        outcome, error = "budget", took_too_long(state, parts)
+        outcome, error = "budget", took_too_long(state, config)
     except asyncio.CancelledError:
         cancelled.stopped = True
-        emit(_end("cancelled", state.left(parts.workspace), "", _CANCELLED, started))
-        if parts.settled is not None:
-            await parts.settled()
+        emit(_cancelled_event(state.existing_files(config.workspace), started))
+        if config.settled is not None:
+            await config.settled()
         raise
-    answer = answer_of(state, outcome, error, runtime, parts)
-    emit(_end(outcome, answer.files, answer.text, answer.error, started))
+    answer = answer_of(state, outcome, error, runtime, config)
+    emit(_end_event(outcome, answer.files, answer.text, answer.error, started))
     return answer
 
 
-def _take_request(
+def _add_request(
     text: str,
     assets: tuple[str, ...],
-    parts: RunConfig,
+    config: RunConfig,
     emit: Callable[[Event], None],
 ) -> Message:
     emit(MessageSent(sender="user", receiver="model", content=text, assets=assets))
-    parts.origins.said(text)
-    said = parts.dialect.request(text)
-    return Message(role="user", content=said, is_request=True, assets=assets)
+    config.origins.said(text)
+    content = config.dialect.request(text)
+    return Message(role="user", content=content, is_request=True, assets=assets)
 
 
-def _add_last_word(
-    said: str, history: list[Message], state: RunState, emit: Callable[[Event], None]
+def _add_final_text(
+    reply: str, history: list[Message], state: RunState, emit: Callable[[Event], None]
 ) -> None:
-    if said:
-        history.append(Message(role="assistant", content=said))
-        emit(MessageSent(sender="model", receiver="user", content=said))
-        state.texts = [said]
+    if reply:
+        history.append(Message(role="assistant", content=reply))
+        emit(MessageSent(sender="model", receiver="user", content=reply))
+        state.texts = [reply]
 
 
-def _early_starts(parts: RunConfig, runtime: Runtime) -> EarlyStarts:
+def _make_early_starts(config: RunConfig, runtime: Runtime) -> EarlyStarts:
     return EarlyStarts(
-        on=parts.early_start and not guesses(parts.model),
-        dialect=parts.dialect,
+        on=config.early_start and not guesses(config.model),
+        dialect=config.dialect,
         runtime=runtime,
-        plan=lambda calls: plan_of(calls, parts),
-        next_id=parts.ids.next,
+        plan=lambda calls: plan_of(calls, config),
+        next_id=config.ids.next,
     )
 
 
-async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
+async def _within_time(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
     """Await the turns of a run, within its time limit."""
     limit = asyncio.timeout(seconds)
     try:
@@ -171,51 +176,51 @@ async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
 
 def plan_of(
     calls: Sequence[Call],
-    parts: RunConfig,
+    config: RunConfig,
     params: Mapping[str, Json] | None = None,
     usage: Usage | None = None,
 ) -> Plan:
     """Return the checked plan of these calls, or all their mistakes."""
     plan = build(
         calls,
-        parts.registry.find,
-        known_assets=parts.assets.known,
-        asset_ids=parts.assets.ids,
-        lenient=not parts.strict,
+        config.registry.find,
+        known_assets=config.assets.known,
+        asset_ids=config.assets.ids,
+        lenient=not config.strict,
         params=params,
     )
-    return within_limits(plan, usage or Usage(), parts.budget)
+    return within_limits(plan, usage or Usage(), config.budget)
 
 
 async def run_calls(
     calls: Sequence[Call],
-    parts: RunConfig,
+    config: RunConfig,
     emit: Callable[[Event], None],
     params: Mapping[str, Json] | None = None,
 ) -> list[Result]:
-    """Run calls that no model wrote: checked, authorised and stored as ever.
+    """Run the program's own calls, checked and authorised like a model's.
 
-    Where the plan has problems nothing runs, and each call's result is the first.
+    If the plan has problems nothing runs, and each result's error is the first.
 
     Raises:
-        ConfigError: the id of a call is that of one of the model's.
+        ConfigError: the model already used the id of a call.
     """
-    plan = plan_of(calls, parts, params)
+    plan = plan_of(calls, config, params)
     if not plan.problems:
-        parts.ids.take(calls, parts.session)
-    emit(replace(_checked(plan, Reply()), by_program=True))
+        config.ids.take(calls, config.session)
+    emit(replace(_plan_event(plan, Reply()), by_program=True))
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
-    parts = replace(parts, later=None)  # the program waits for these results
-    runtime = runtime_of(parts, RunState(), emit, RunCancellation())
+    config = replace(config, later=None)  # the program waits for these results
+    runtime = runtime_of(config, RunState(), emit, RunCancellation())
     results = await run_plan(plan, runtime)
-    # with the next request the model is shown what these objects are
-    runtime.gate.origins.unseen += [each.call.id for each in results if each.stored]
+    # the next prompt describes these objects to the model
+    runtime.gate.origins.unseen += [item.call.id for item in results if item.stored]
     return results
 
 
-def _end(
+def _end_event(
     outcome: str, files: tuple[str, ...], text: str, error: str, started: float
 ) -> SessionFinished:
     return SessionFinished(
@@ -227,8 +232,12 @@ def _end(
     )
 
 
+def _cancelled_event(files: tuple[str, ...], started: float) -> SessionFinished:
+    return _end_event("cancelled", files, "", "the run was cancelled", started)
+
+
 async def _turns(
-    parts: RunConfig,
+    config: RunConfig,
     history: list[Message],
     state: RunState,
     runtime: Runtime,
@@ -236,125 +245,137 @@ async def _turns(
     emit: Callable[[Event], None],
     live: bool,
 ) -> None:
-    limit, turn = parts.budget.model_calls, 0
+    limit, turn = config.budget.model_calls, 0
     pending = None
-    if parts.waited is None:
-        pending = _pending(history)
+    if config.waited is None:
+        pending = _pop_unread_reply(history)
     else:
-        await _go_on(parts, parts.waited, history, state, runtime, emit)
+        await _run_waiting_plan(config, config.waited, history, state, runtime, emit)
     for turn in runtime.usage.replies(limit):
         if early.busy:
             await early.throw_away()
         early.begin()
         seconds = time.perf_counter() - state.started
-        if seconds > parts.budget.seconds:
+        if seconds > config.budget.seconds:
             raise TimeLimitReached  # nothing was awaited, so the timer could not fire
-        left = remaining_budget(parts.budget, runtime.usage, seconds)
+        left = remaining_budget(config.budget, runtime.usage, seconds)
         if pending is None:
-            if parts.settled is not None:
-                await parts.settled()  # nothing is lost while the model is asked
-            prompt = await fitting_prompt(parts, history, left, state, runtime, emit)
+            if config.settled is not None:
+                await config.settled()  # nothing is lost while the model is asked
+            prompt = await fitting_prompt(config, history, left, state, runtime, emit)
             completion = await ask_model(
-                parts, runtime, prompt, turn, early, emit, live
+                config, runtime, prompt, turn, early, emit, live
             )
         else:
             completion, pending = pending, None
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
-        reply = decoded(parts.output, parts.dialect, completion, early.next_id)
+        reply = decode_reply(config.output, config.dialect, completion, early.next_id)
         history.append(_assistant_message(completion, reply))
-        texts = [await _readable(said, parts, state) for said in reply.texts]
-        for said in texts:
-            emit(MessageSent(sender="model", receiver="user", content=said))
+        texts = [await embed_assets(text, config, state) for text in reply.texts]
+        for text in texts:
+            emit(MessageSent(sender="model", receiver="user", content=text))
         if not reply.calls and not reply.errors:
-            if _is_answered(parts, history, state, texts, completion, emit):
+            if _is_answered(config, history, state, texts, completion, emit):
                 return
             continue
         if reply.errors:
-            emit(_unread(reply))
-            _report_errors(parts, history, state, reply.errors, emit)
+            emit(_unread_event(reply))
+            _report_errors(config, history, state, reply.errors, emit)
             continue
-        plan = early.handed(plan_of(reply.calls, parts, usage=runtime.usage))
-        emit(_checked(plan, reply))
+        plan = early.handed(plan_of(reply.calls, config, usage=runtime.usage))
+        emit(_plan_event(plan, reply))
         if problems := plan.problems:
             if len(reply.calls) > 1 and state.misread:
                 problems = (*problems, call_errors.one_at_a_time())
-            _report_errors(parts, history, state, problems, emit)
+            _report_errors(config, history, state, problems, emit)
             continue
         state.misread = 0
-        results = _with_left(await _run_plan(plan, parts, runtime, state), reply)
-        _report_results(parts, history, state, plan, results, emit)
+        results = await _run_plan(plan, config, runtime, state)
+        results = _with_unread_calls(results, reply)
+        _report_results(config, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
-    inside = f", and models inside its commands {limit - turn}" if limit > turn else ""
-    raise Stop("budget", f"the model was asked {turn} times without an answer{inside}")
+    raise _too_many_turns(turn, limit)
+
+
+def _too_many_turns(turns: int, limit: int) -> Stop:
+    nested = (
+        f", and models inside its commands {limit - turns}" if limit > turns else ""
+    )
+    return Stop(
+        "budget", f"the model was asked {turns} times without an answer{nested}"
+    )
 
 
 def _is_answered(
-    parts: RunConfig,
+    config: RunConfig,
     history: list[Message],
     state: RunState,
     texts: list[str],
     completion: Completion,
     emit: Callable[[Event], None],
 ) -> bool:
-    """Check the last word; the model is told what is wrong."""
+    """Check the final answer; report what is wrong to the model."""
     state.texts = texts
-    if parts.output is None:
+    if config.output is None:
         if texts and completion.finish_reason == "length":
             raise Stop("budget", _CUT)
         if not texts:
-            empty = call_errors.empty_reply()
-            emit(_unread(Reply(errors=(empty,))))
-            _report_errors(parts, history, state, (empty,), emit)
+            error = call_errors.empty_reply()
+            emit(_unread_event(Reply(errors=(error,))))
+            _report_errors(config, history, state, (error,), emit)
         return bool(texts)
-    read = parts.output.read("\n\n".join(texts))
-    if not isinstance(read, CallError):
-        state.output, text = read
+    output = config.output.read("\n\n".join(texts))
+    if not isinstance(output, CallError):
+        state.output, text = output
         state.texts = [text]
         return True
-    if sum(item.code == read.code for item in state.problems) == MENDS:
-        state.problems.append(read)
-        raise Stop("failed", call_errors.no_output(read, MENDS + 1))
-    emit(_unread(Reply(errors=(read,))))
-    _tell_errors(parts, history, state, (read,), emit)
+    if sum(item.code == output.code for item in state.problems) == MAX_CORRECTIONS:
+        state.problems.append(output)
+        raise Stop("failed", call_errors.no_output(output, MAX_CORRECTIONS + 1))
+    emit(_unread_event(Reply(errors=(output,))))
+    _show_errors(config, history, state, (output,), emit)
     return False
 
 
-async def _go_on(
-    parts: RunConfig,
-    waited: GoingOn,
+async def _run_waiting_plan(
+    config: RunConfig,
+    waiting_plan: ContinuedPlan,
     history: list[Message],
     state: RunState,
     runtime: Runtime,
     emit: Callable[[Event], None],
 ) -> None:
-    """Run the rest of the plan that waited."""
-    ids = waited.ids(parts.ids)
-    reply = parts.dialect.decode(completion_of(history[-1]), next_id=ids)
-    plan = plan_of(waited.edited(reply).calls, parts)
+    """Run the rest of a plan that waited for approvals."""
+    ids = waiting_plan.ids(config.ids)
+    reply = config.dialect.decode(as_completion(history[-1]), next_id=ids)
+    plan = plan_of(waiting_plan.with_changes(reply).calls, config)
     if plan.problems:
-        _report_errors(parts, history, state, plan.problems, emit)
+        _report_errors(config, history, state, plan.problems, emit)
         return
-    results = await _run_plan(plan, parts, runtime, state)
-    _report_results(parts, history, state, plan, waited.noted(results), emit)
+    results = await _run_plan(plan, config, runtime, state)
+    results = waiting_plan.with_warnings(results)
+    _report_results(config, history, state, plan, results, emit)
 
 
 async def _run_plan(
-    plan: Plan, parts: RunConfig, runtime: Runtime, state: RunState
+    plan: Plan, config: RunConfig, runtime: Runtime, state: RunState
 ) -> list[Result]:
     """Run a plan; ask first about a guessed one."""
     state.plans.append(plan)
-    if guesses(parts.model) and (no := await confirm(plan.steps, runtime.gate)):
-        calls = ((step.call.target, step.arguments) for step in plan.steps)
-        state.declined = call_errors.plan_not_run(calls, no)
-        return [denied_result(step, no, runtime) for step in plan.steps]
-    ended = runtime.usage.ended
-    ended.clear()
+    if guesses(config.model):
+        refusal = await confirm(plan.steps, runtime.gate)
+        if refusal:
+            calls = ((step.call.target, step.arguments) for step in plan.steps)
+            state.declined = call_errors.plan_not_run(calls, refusal)
+            return [denied_result(step, refusal, runtime) for step in plan.steps]
+    results = runtime.usage.ended
+    results.clear()
     try:
         return await run_plan(plan, runtime)
     except (asyncio.CancelledError, Waits):
         ids = [step.call.id for step in plan.steps]
-        state.results += [ended[own] for own in ids if own in ended]
+        state.results += [results[own] for own in ids if own in results]
         raise
 
 
@@ -369,49 +390,22 @@ def _assistant_message(completion: Completion, reply: Reply) -> Message:
     )
 
 
-def _pending(history: list[Message]) -> Completion | None:
+def _pop_unread_reply(history: list[Message]) -> Completion | None:
     """Return the unread reply of a run that was cut off."""
     if not history or history[-1].role != "assistant":
         return None
-    return completion_of(history.pop())
+    return as_completion(history.pop())
 
 
-async def _readable(text: str, parts: RunConfig, state: RunState) -> str:
-    """Return the answer's text with the assets it embeds (rule B62)."""
-    if "<|" not in text:
-        return text
-    # imported here: few answers embed assets, and the import would delay the first run
-    from neuraxis.assets.embed import CannotBeShown, embed
-    from neuraxis.execution.offload import aside
-    from neuraxis.sandbox.files.call_files import CallFiles
-    from neuraxis.sandbox.files.paths import FileRefused
-    from neuraxis.sandbox.files.workspace import Quota, write_bytes
-
-    def save(name: str, data: bytes) -> str:
-        history = parts.files
-        try:
-            if history is None:
-                written = write_bytes(parts.workspace, name, data)
-            else:
-                way = CallFiles(history=history, call_id="", warn=lambda text: None)
-                written = way.write(name, data, Quota())
-        except FileRefused as error:
-            raise CannotBeShown(str(error)) from error
-        state.files.append(written)
-        return written
-
-    return await aside(True, embed, text, parts.assets, save)
-
-
-def _with_left(results: list[Result], reply: Reply) -> list[Result]:
-    """Tell the model with the last result which calls were not read."""
+def _with_unread_calls(results: list[Result], reply: Reply) -> list[Result]:
+    """Warn in the last result of calls that were not read."""
     if not (reply.left and results):
         return results
-    told = (*results[-1].warnings, call_errors.calls_left(reply.left))
-    return [*results[:-1], replace(results[-1], warnings=told)]
+    warnings = (*results[-1].warnings, call_errors.calls_left(reply.left))
+    return [*results[:-1], replace(results[-1], warnings=warnings)]
 
 
-def _unread(reply: Reply) -> PlanChecked:
+def _unread_event(reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=(),
         problems=tuple(call_errors.to_json(error) for error in reply.errors),
@@ -419,17 +413,17 @@ def _unread(reply: Reply) -> PlanChecked:
     )
 
 
-def _checked(plan: Plan, reply: Reply) -> PlanChecked:
+def _plan_event(plan: Plan, reply: Reply) -> PlanChecked:
     return PlanChecked(
-        steps=tuple([_told(step) for step in plan.steps]),
+        steps=tuple([_step_json(step) for step in plan.steps]),
         problems=tuple([call_errors.to_json(error) for error in plan.problems]),
         notes=(*reply.notes, *plan.notes),
     )
 
 
-def _told(step: Step) -> Json:
+def _step_json(step: Step) -> Json:
     call = step.call
-    told: dict[str, Json] = {
+    described: dict[str, Json] = {
         "id": call.id,
         "tool": call.target,
         "arguments": call.arguments,
@@ -437,12 +431,12 @@ def _told(step: Step) -> Json:
         "depends": list[Json](sorted(step.depends)) if step.depends else [],
     }
     if call.for_each is not None:
-        told["for_each"] = call.for_each
-    return told
+        described["for_each"] = call.for_each
+    return described
 
 
 def _report_results(
-    parts: RunConfig,
+    config: RunConfig,
     history: list[Message],
     state: RunState,
     plan: Plan,
@@ -451,24 +445,22 @@ def _report_results(
 ) -> None:
     """Add the results to the history, in one message (rule C25)."""
     state.results += results
-    if parts.raise_failures:
+    if config.raise_failures:
         for result in results:
             if result.exception is not None:
                 raise result.exception
-    parts.origins.told([result.call.id for result in results])
-    visible = visible_results(plan, results, parts.show_results)
-    for message in showing(parts.dialect.answer(visible), results):
+    config.origins.told([result.call.id for result in results])
+    visible = visible_results(plan, results, config.show_results)
+    for message in with_shown_assets(config.dialect.answer(visible), results):
         history.append(message)
-        told, assets = message.content, message.assets
-        emit(
-            MessageSent(sender="system", receiver="model", content=told, assets=assets)
-        )
+        sent = MessageSent(sender="system", receiver="model", content=message.content)
+        emit(replace(sent, assets=message.assets))
     if state.declined:
         raise Stop("declined", state.declined)
 
 
 def _report_errors(
-    parts: RunConfig,
+    config: RunConfig,
     history: list[Message],
     state: RunState,
     errors: Sequence[CallError],
@@ -476,8 +468,8 @@ def _report_errors(
 ) -> None:
     """Let the model correct its mistakes, a few times (rule D9)."""
     state.misread += 1
-    _tell_errors(parts, history, state, errors, emit)
-    if state.misread >= MISREAD:
+    _show_errors(config, history, state, errors, emit)
+    if state.misread >= MAX_MISREAD:
         last = errors[0].message
         raise Stop(
             "failed",
@@ -486,14 +478,14 @@ def _report_errors(
         )
 
 
-def _tell_errors(
-    parts: RunConfig,
+def _show_errors(
+    config: RunConfig,
     history: list[Message],
     state: RunState,
     errors: Sequence[CallError],
     emit: Callable[[Event], None],
 ) -> None:
     state.problems += errors
-    for part in parts.dialect.correction(errors, history[-1]):
+    for part in config.dialect.correction(errors, history[-1]):
         history.append(part)
         emit(MessageSent(sender="system", receiver="model", content=part.content))
