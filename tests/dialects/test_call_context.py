@@ -41,6 +41,9 @@ def test_a_call_that_is_retold_quoted_or_explained_is_told(
         "<think>On Monday I wrote:</think>\nCALL",
         "1. The first:\nCALL\n2. The second:\nCALL",
         "CALL\n\nI have called the tool with the query that you gave.",
+        "Let me fetch example.com:\n\nCALL",
+        "I will look into www.example.org/list for you:\n\nCALL",
+        "I read example.csv. There is no such name.\n\nCALL",
     ],
 )
 def test_a_call_of_now_is_made(name: str, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from call_in_text import read
 from neuraxis.dialects.cut_off import cut_reply, was_cut
 from neuraxis.messages import Completion
 
@@ -37,3 +38,19 @@ def test_D10_of_a_cut_reply_nothing_is_run(text: str, kept: tuple[str, ...]) -> 
     reply = cut_reply(text)
     assert (reply.calls, reply.texts) == ((), kept)
     assert [error.code for error in reply.errors] == ["truncated_reply"]
+
+
+@pytest.mark.parametrize("name", ["intents", "native"])
+@pytest.mark.parametrize(
+    "rest", ['{"name": "look", "arg', "{", "[", ',\n{"name": "look", "arguments": {']
+)
+def test_D10_a_cut_call_behind_a_whole_one_is_told(name: str, rest: str) -> None:
+    """The first ran, and nobody heard of the second."""
+    reply = read(name, f"CALL\n{rest}")
+    assert (reply.calls, len(reply.errors)) == ((), 1)
+
+
+@pytest.mark.parametrize("name", ["intents", "native"])
+def test_D10_a_bracket_among_words_cuts_no_call(name: str) -> None:
+    """A smile is none."""
+    assert read(name, "CALL\nThat is all :[").calls

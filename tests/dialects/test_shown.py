@@ -39,6 +39,9 @@ from neuraxis.dialects import DIALECTS
         "CALL\n\nThis goes to all. Let me know if I should proceed.",
         "First:\nCALL\nThen:\nCALL\nMay I go ahead?",
         "CALL\n\nShould I look that up?",
+        "CALL\n\n(This is only a draft, nothing has been sent.)",
+        "CALL\n\nI'm waiting for your OK before doing anything.",
+        "CALL\n\nIt is just an example.",
         # told of, or quoted
         "Earlier in this talk I made this call:\n\nCALL\n\nIt found nothing.",
         "Here's what we ran a minute ago:\nCALL",
@@ -148,6 +151,8 @@ def test_a_message_of_the_protocols_is_told_where_it_is_no_call(
         '```python\nlook(query="x")\n```',
         '{"command": "look", "param": {"query": "x"}}',
         '[{"command": "look", "param": {"query": "x"}}]',
+        "```yaml\ntool: look\nquery: x\n```",
+        "tool: look\nquery: x",
     ],
 )
 def test_a_call_in_another_form_is_never_the_answer_of_an_envelope(
@@ -167,6 +172,11 @@ def test_a_call_in_another_form_is_never_the_answer_of_an_envelope(
         "Once the manager has agreed, I will send this:\nCALL",
         "Tomorrow morning I am going to run:\nCALL\nUntil then nothing happens.",
         "If the parcel is not there by Friday, this is the call:\nCALL",
+        # a full stop before the call
+        "Do not run this.\n\nCALL",
+        "I have the address. I will not send it.\n\nCALL",
+        "Here is an example.\n```json\nCALL\n```",
+        "This is only a draft.\n\nCALL",
     ],
 )
 def test_what_the_words_leave_open_is_told(name: str, text: str) -> None:

@@ -395,7 +395,7 @@ def test_a_read_that_is_given_up_is_as_if_it_never_ran(
         usage, origins = whole.usage, whole.gate.origins
         seen = {key: [one.call.id for one in it] for key, it in usage.seen.items()}
         own = {key: count for key, count in usage.by_tool.items() if count}
-        known_of = [*origins.results, *origins.inputs, *origins.fields]
+        known_of = [*origins.results, *origins.vouched]
         return usage.steps, own, seen, sorted(known_of)
 
     @command(effects={"kind": "read", "open_world": True})

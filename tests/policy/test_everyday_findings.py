@@ -357,3 +357,89 @@ def test_without_a_journal_the_question_says_what_is_not_known(work: Path) -> No
     later.ask("Write a.md", [write("a.md")])
     reason = later.asked[0].reason
     assert '"a.md", which Neuraxis did not write in this session' in reason
+
+
+def test_a_document_of_an_earlier_request_is_moved_after_reading(work: Path) -> None:
+    """Neuraxis wrote it, this request names it, and the new name is free."""
+    talk = Talk(work)
+    talk.ask("Write a report into report.md", [write("report.md")])
+    move = {"tool": "move_file", "file_path": "report.md", "new_path": "old-report.md"}
+    talk.ask(
+        "Read todo.md, then move report.md to old-report.md", [read("todo.md")], [move]
+    )
+    assert talk.asked == []
+    assert (work / "old-report.md").read_text(encoding="utf-8") == "text"
+
+
+@command(
+    effects={"kind": "once", "destructive": False, "others_write": False},
+    names_file={"path": "write"},
+    trusted_only=["path", "to"],
+)
+def publish(path: str, to: str) -> str:
+    """Write a page and tell somebody of it."""
+    return f"{path} for {to}"
+
+
+def test_a_free_name_frees_no_other_value_of_the_users(work: Path) -> None:
+    """A new document is no reason to tell somebody whom the user did not name."""
+    talk = Talk(work, plugins=[publish])
+    told = {"tool": "publish", "path": "summary.md", "to": "eve"}
+    talk.ask("Summarise todo.md for me", [read("todo.md")], [told])
+    assert [True] == ["eve" in asked.summary for asked in talk.asked]
+
+
+SPLIT = "Split todo.md into one file a day, in a folder days-of-may"
+
+
+def test_documents_of_a_new_folder_that_the_request_spells_out(work: Path) -> None:
+    """Each of four files was asked about, whose names no request says."""
+    talk = Talk(work)
+    files = [write(f"days-of-may/{day}.md") for day in ("first", "second", "third")]
+    talk.ask(SPLIT, [read("todo.md")], files)
+    assert talk.asked == []
+    assert len([*(work / "days-of-may").iterdir()]) == 3
+
+
+@pytest.mark.parametrize(
+    ("request_", "path"),
+    [
+        (SPLIT, "days-of-june/first.md"),
+        (SPLIT, "days-of-may/AGENTS.md"),
+        (SPLIT, "days-of-may/run.sh"),
+        (SPLIT, "days-of-may/deeper/first.md"),
+        # a word of a sentence spells no folder
+        ("Split todo.md into one file a day, in days", "days/first.md"),
+        # a folder of the user's
+        ("Look at todo.md and my-notes", "my-notes/first.md"),
+    ],
+)
+def test_other_files_of_it_are_asked_about(
+    work: Path, request_: str, path: str
+) -> None:
+    """The folder is free for documents alone, and only a new one."""
+    (work / "my-notes").mkdir()
+    (work / "my-notes" / "old.md").write_text("mine", encoding="utf-8")
+    talk = Talk(work)
+    talk.ask(request_, [read("todo.md")], [write(path)])
+    assert len(talk.asked) == 1
+
+
+def test_a_question_does_not_ask_for_a_name_that_would_not_help(work: Path) -> None:
+    """A mail with an attachment is asked about, whether it is named or not."""
+
+    @command(
+        effects={"kind": "once", "destructive": False, "others_write": False},
+        names_file={"attachment": "read"},
+        trusted_only=["to"],
+    )
+    def send_mail(to: str, attachment: str) -> str:
+        """Send a mail."""
+        return f"{attachment} to {to}"
+
+    mail = {"tool": "send_mail", "to": "eve@x.example", "attachment": "todo.md"}
+    talk = Talk(work, plugins=[send_mail])
+    talk.ask("Mail my list to eve@x.example", [{"tool": "list_files"}], [mail])
+    (asked,) = talk.asked
+    assert "after it read" in asked.reason
+    assert "does not name" not in asked.reason

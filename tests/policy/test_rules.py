@@ -164,22 +164,31 @@ def test_the_policy_of_the_settings() -> None:
 @pytest.mark.parametrize(
     ("section", "told"),
     [
-        ({"default": "perhaps"}, r"default: expected one of by_origin"),
-        ({"rules": "deny"}, "rules: Expected `array`"),
-        ({"rules": [{"verdict": "no"}]}, r"rules\[0\]\.verdict: expected one of allow"),
+        ({"default": "perhaps"}, 'default: expected one of .*"by_origin"'),
+        ({"rules": "deny"}, "rules: expected List"),
+        (
+            {"rules": [{"verdict": "no"}]},
+            r'rules\[0\]\.verdict: expected one of "allow"',
+        ),
         (
             {"rules": [{"verdict": "deny", "effects": ["some"]}]},
-            r"effects\[0\]: expected one of none",
+            r'effects\[0\]: expected one of "idempotent"',
         ),
         (
             {"rules": [{"verdict": "deny", "tool": "x"}]},
-            r"rules\[0\]: expected one of verdict",
+            r"rules\[0\]\.tool: expected only these keys: verdict",
         ),
-        ({"rules": [{}]}, "missing required field `verdict`"),
-        ({"rules": [{"verdict": "deny", "arguments": "x"}]}, "arguments: Expected"),
-        ({"sandbox": "none"}, "expected one of rules, default, undeclared, yes_to"),
-        ({"undeclared": "yes"}, "undeclared: expected one of inside, outside"),
-        ({"yes_to": 3}, "yes_to: Expected"),
+        ({"rules": [{}]}, "verdict: expected .*required.*, got nothing"),
+        (
+            {"rules": [{"verdict": "deny", "arguments": "x"}]},
+            "arguments: expected Dict",
+        ),
+        (
+            {"sandbox": "none"},
+            "sandbox: expected only these keys: rules, default, undeclared",
+        ),
+        ({"undeclared": "yes"}, 'undeclared: expected one of "inside", "outside"'),
+        ({"yes_to": 3}, "yes_to: expected List"),
     ],
 )
 def test_a_wrong_policy_is_told(section: dict[str, Any], told: str) -> None:

@@ -225,14 +225,14 @@ def test_the_documented_settings_are_known() -> None:
     [
         (
             Policy(default=cast("Any", "alow")),
-            "expected one of by_origin, mild, allow, ask, deny",
+            'expected one of "allow", "ask", "by_origin", "deny", "mild"',
         ),
-        (Policy(undeclared=cast("Any", "no")), "expected one of inside, outside"),
+        (Policy(undeclared=cast("Any", "no")), 'expected one of "inside", "outside"'),
         (Policy(rules=cast("Any", Rule(verdict="deny"))), "expected a list of rules"),
         (Policy(rules=cast("Any", ["deny"])), "expected a list of Rule, got 'deny'"),
         (
             Policy(rules=[Rule(verdict=cast("Any", "no"))]),
-            "expected one of allow, ask, deny",
+            'expected one of "allow", "ask", "deny"',
         ),
         (
             Policy(rules=[Rule(verdict="deny", effects=cast("Any", "once"))]),
@@ -240,7 +240,7 @@ def test_the_documented_settings_are_known() -> None:
         ),
         (
             Policy(rules=[Rule(verdict="deny", effects=frozenset(cast("Any", ["x"])))]),
-            "expected one of none, read, idempotent, once",
+            'expected one of "idempotent", "none", "once", "read"',
         ),
     ],
 )

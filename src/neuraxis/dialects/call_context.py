@@ -21,6 +21,13 @@ _MAYBE = re.compile(
     re.IGNORECASE,
 )
 """What could be, will be later, or is refused."""
+_SHOWN = re.compile(
+    rf"(?:\bnot|\bnever|n['’]t) (?:\w+ )?{ACT}(?:e|te|y)?"
+    r" (?:it|that|the following|this)\b"
+    r"|^\W*(?:here|it|that|this)(?:['’]s| is)(?: just| only)? an? (?:draft|example)\b",
+    re.IGNORECASE,
+)
+"""What a sentence says of a call that it does not lead into."""
 _BEFORE_SENTENCE = re.compile(r".*[.!?]['\")*]* (?=\W*[A-Z0-9])")
 _ING = r"(?!accord|dur|even|quot|morn|\w*thing)\w+ing\b"
 _BEFORE_CLAUSE = re.compile(
@@ -137,7 +144,7 @@ def leads_elsewhere(line: str) -> bool:
     if _MAYBE.search(line[sentences.end() :] if sentences else line):
         return True
     if line.endswith((".", "!")):
-        return False
+        return _SHOWN.search(line[sentences.end() :] if sentences else line) is not None
     before = _BEFORE_CLAUSE.match(line)
     clause = line[before.end() :] if before else line
     if _NOW.match(clause):

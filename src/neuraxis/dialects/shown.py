@@ -35,7 +35,8 @@ _IF_YOU = (
     r" (?:\w+ )?(?:agree|approv|confirm|consent|happy|ok|okay|ready|say so|sure)"
 )
 _SHOWN = re.compile(
-    r"(?i:\b(?:examples?|e\.g|for instance|such as|you (?:c|w|sh)ould|once you)\b"
+    r"(?i:(?<!\.)\b(?:examples?(?!\.\w)|e\.g|for instance|such as"
+    r"|you (?:c|w|sh)ould|once you)\b"
     r"(?:[^.]|\.(?=\S)|(?<=e\.g)\.)*+$)"
     r"|(?i:(?:\b(?:not|never|without)|n['’]t)\s+(?:(?:allowed|going) to\s+|\w+\s+)?"
     rf"{ACT}\w*\b[^.]*$)"
@@ -71,11 +72,12 @@ _AGREE = re.compile(
     r"| (?:and|before|first|if|it|or|so|that|this|to|whether)\b)"
     r"|\bdo you (?:agree|approve|confirm)\b|(?:\A|[.!:]\s+)(?:agreed|confirm|ok|okay)\?"
     # "waiting for your approval", "once you agree", "say yes"
-    r"|\byour (?:approval|confirmation|consent|go-ahead|permission)\b"
+    r"|\byour (?:approval|confirmation|consent|go-ahead|okay|ok|permission)\b"
     rf"|{_IF_YOU}|\b(?:answer|reply|respond|say|type|write) .{{0,20}}"
     r"\b(?:go|ok|okay|word|yes)\b"
-    # "This is only an example", "I have not sent it yet"
-    r"|\b(?:that|this) (?:is|was) (?:just |only )?an example\b"
+    # "This is only a draft", "I have not sent it yet"
+    r"|\b(?:it|that|this) (?:is|was) (?:(?:just|only) )?an? (?:draft|example)\b"
+    r"|\bnothing (?:is|has been|was) (?:done|made|run|sent)\b"
     r"|(?:\bnot|n['’]t)(?: \w+)? (?:called|done|executed|made|performed|run|sent"
     r"|submitted) (?:anything|it|that|them|this)\b",
     re.IGNORECASE,
@@ -111,6 +113,12 @@ _YAML_FENCE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _YAML_MESSAGE = re.compile(r"^[ \t]{0,8}(?:-[ \t]+)?receiver:[ \t]*$", re.MULTILINE)
+_YAML_NAME = re.compile(
+    r"^[ \t]{0,8}(?:-[ \t]+)?(?:(?:tool|function)(?:_name)?|name|action|command)"
+    r":[ \t]*[\"']?([\w.-]{1,200})[\"']?[ \t]*$"
+    r"|^(?:-[ \t]+)?([\w.-]{1,200}):[ \t]*\n[ \t]+[\w-]{1,200}:",
+    re.MULTILINE,
+)
 _YAML_START = re.compile(
     r"\s*+(?:```[ \t]*+\n)?((?:---[ \t]*+\n)?(?:-[ \t]++)?[\w-]{1,200}:"
     r"[^\n]*+\n[^\n]*+)"
@@ -207,7 +215,18 @@ def _keys(value: Json) -> Collection[str]:
     return cast("dict[str, Json]", value) if isinstance(value, dict) else ()
 
 
-def yaml_blocks(text: str, found: Sequence[Piece]) -> Iterator[tuple[int, str]]:
+def yaml_call(
+    text: str, found: Sequence[Piece], is_tool: Callable[[str], bool]
+) -> int | None:
+    """Return where a call or message in YAML begins."""
+    for start, block in _yaml_blocks(text, found):
+        names = (match[1] or match[2] for match in _YAML_NAME.finditer(block))
+        if _YAML_MESSAGE.search(block) or any(map(is_tool, names)):
+            return start
+    return None
+
+
+def _yaml_blocks(text: str, found: Sequence[Piece]) -> Iterator[tuple[int, str]]:
     """Yield what looks like YAML that is sent: fences, and the beginning."""
     for piece in found:
         if piece.kind != "text":
@@ -219,11 +238,6 @@ def yaml_blocks(text: str, found: Sequence[Piece]) -> Iterator[tuple[int, str]]:
     start = _YAML_START.match(text)
     if start is not None:
         yield start.start(1), start[1]
-
-
-def is_yaml_message(block: str) -> bool:
-    """Return whether YAML names a receiver, as messages of the protocols do."""
-    return _YAML_MESSAGE.search(block) is not None
 
 
 def _shown(text: str, found: Sequence[Piece]) -> set[int]:

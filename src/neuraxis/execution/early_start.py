@@ -222,7 +222,8 @@ class EarlyStarts:
             self._off = True
             return
         step = plan.steps[-1]
-        if not step.command.spec.effects.readonly or self._runtime.gate.may_ask(step):
+        policy = self._runtime.gate.policy
+        if not step.command.spec.effects.readonly or policy.may_ask(step):
             self._off = True  # all calls behind it must wait for it
         elif self._may_begin(step) and not any(
             earlier.command is step.command and earlier.arguments == step.arguments

@@ -74,7 +74,7 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
         if goes_on(steps, runtime):
             results = await run_in_order(steps, runtime, run_one)
         else:
-            waits = waits_for(Plan(steps=tuple(steps)), runtime.gate.may_ask)
+            waits = waits_for(Plan(steps=tuple(steps)), runtime.gate.policy.may_ask)
             results = await run_overlapping(
                 steps, waits, runtime, run_one, ITEMS_AT_ONCE
             )

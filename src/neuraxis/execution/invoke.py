@@ -201,7 +201,9 @@ def _files(
         holds=None
         if not gate.origins.read
         else lambda path: (
-            not is_new_document(path, gate.origins.own_words, gate.workspace)
+            not is_new_document(
+                path, gate.origins.own_words, gate.workspace, gate.files
+            )
         ),
     )
 

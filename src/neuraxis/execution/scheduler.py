@@ -38,7 +38,7 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
         return [await run_one(steps[0], runtime)]
     if may_reach_a_limit(plan, runtime) or goes_on(steps, runtime):
         return await run_in_order(steps, runtime, run_one)
-    waits = waits_for(plan, runtime.gate.may_ask)
+    waits = waits_for(plan, runtime.gate.policy.may_ask)
     waits = _same_calls_wait(plan, waits, runtime)
     if all(before.call.id in waits[step.call.id] for before, step in pairwise(steps)):
         return await run_in_order(steps, runtime, run_one)  # nothing can overlap

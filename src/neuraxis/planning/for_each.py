@@ -6,7 +6,7 @@ for the item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from neuraxis import call_errors
 from neuraxis.messages import Path, Problem
 from neuraxis.planning.references import ITEM, CallReader
 from neuraxis.references.asset_ref import AssetRef
-from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.evaluate import fill_in
 from neuraxis.references.find import find_places as places_of
 from neuraxis.references.path import available
 from neuraxis.references.template import Binding, Expression
@@ -56,13 +56,8 @@ class Loop(Struct, frozen=True, kw_only=True):
 
     def items(self, resolve: Callable[[AssetRef], Any]) -> Any:
         """Return the resolved list; the value itself if it is none."""
-        found: dict[Path, Any] = {
-            binding.path: evaluate(binding.template, resolve, False, path=binding.path)
-            for binding in self.bindings
-        }
-        found.update((path, resolve(ref)) for path, ref in self.asset_refs)
-        filled: Mapping[str, Any] = fill({_KEY: self.value}, found)
-        return filled[_KEY]
+        written = {_KEY: self.value}
+        return fill_in(written, self.bindings, self.asset_refs, resolve)[_KEY]
 
 
 def read_loop(reading: CallReader) -> Loop | None:

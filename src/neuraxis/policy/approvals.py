@@ -86,9 +86,8 @@ class Approvals(Struct, kw_only=True):
     free: set[str] = set()
     """Its calls that may change any file of the user's: a rule or default says so."""
     _granted: dict[str, float] = {}
-    _of_plan: dict[str, tuple[str, str, str, float]] = {}
-    """By call id: its digest, why it was asked about, the plan's digest, until when."""
-    _refused: dict[str, str] = {}
+    _of_plan: dict[str, tuple[ApprovalAsked, str, str, float]] = {}
+    """By call id: what was asked, the plan's digest, why not, and until when."""
 
     def always(self, target: str) -> bool:
         """Whether the person said beforehand that it may run."""
@@ -113,18 +112,13 @@ class Approvals(Struct, kw_only=True):
         self.one_by_one = asyncio.Lock()  # of the loop that this plan runs in
         self.free.clear()
         self._of_plan.clear()
-        self._refused.clear()
 
     def answer_plan(
         self, plan: str, calls: Iterable[ApprovalAsked], no: str = ""
     ) -> None:
         """A person answered about these calls of a plan; `no`: why not."""
         until = self.clock() + self.expires
-        for asked in calls:
-            if no:
-                self._refused[asked.id] = no
-            else:
-                self._of_plan[asked.id] = (asked.digest, asked.reason, plan, until)
+        self._of_plan |= {asked.id: (asked, plan, no, until) for asked in calls}
 
     def take_step(self, asked: ApprovalAsked) -> str:
         """Consume a plan's approval of this exact call; return the plan's digest.
@@ -132,14 +126,16 @@ class Approvals(Struct, kw_only=True):
         Empty: there is none, or the call is another by now, or asked about for a
         reason that the person did not read.
         """
-        digest, reason, plan, until = self._of_plan.pop(asked.id, ("", "", "", 0.0))
-        same = digest == asked.digest and asked.reason in reason
+        if not self.is_settled(asked.id) or self.refused(asked.id):
+            return ""
+        shown, plan, _, until = self._of_plan.pop(asked.id)
+        same = shown.digest == asked.digest and asked.reason in shown.reason
         return plan if same and self.clock() < until else ""
 
     def is_settled(self, call_id: str) -> bool:
         """Whether a person answered for it, with others of its plan."""
-        return call_id in self._of_plan or call_id in self._refused
+        return call_id in self._of_plan
 
     def refused(self, call_id: str) -> str:
         """Return why the plan of this call was refused, or empty."""
-        return self._refused.get(call_id, "")
+        return self._of_plan[call_id][2] if self.is_settled(call_id) else ""

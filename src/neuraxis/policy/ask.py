@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import cast
 
@@ -18,15 +18,15 @@ from neuraxis import call_errors
 from neuraxis.assets.in_words import beginning
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.formatting import preview
+from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, call_digest
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate, NobodyToAsk
 from neuraxis.policy.later import Waits, step_of
 from neuraxis.policy.lost import lost_of_call
-from neuraxis.policy.provenance.labels import Traced, describe_traced
-from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import is_own, named_files
+from neuraxis.policy.provenance.labels import describe_traced
+from neuraxis.policy.provenance.words import is_own
 from neuraxis.specs import Json
 
 _LOG = logging.getLogger("neuraxis.policy")
@@ -63,7 +63,6 @@ async def ask_person(
         return f"{asked.reason}; {call_errors.NOBODY}"
     if len(gate.refused) >= MOST_REFUSALS:
         return call_errors.said_no_often(MOST_REFUSALS, asked.reason)
-    before = now()
     gate.emit(asked)
     if gate.settled is not None:
         await gate.settled()
@@ -87,7 +86,7 @@ async def ask_person(
             "approve= raised for %s, so it is denied; a question may be for several "
             "calls, which are in its `calls`", asked.id, exc_info=raised,
         )  # fmt: skip
-    if allowed and now() != before:
+    if allowed and now() != asked.digest:
         allowed, by = False, "nobody: the call had changed since it was asked about"
     if allowed and wider:
         gate.approvals.offered.add(wider)
@@ -148,89 +147,89 @@ def postpone(asked: ApprovalAsked, step: Step, gate: Gate) -> None:
         gate.emit(question)
 
 
-def question_of(
-    step: Step, arguments: Json, decision: Decision, facts: Facts
-) -> ApprovalAsked:
+def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
     """Return the question about one call.
 
     Raises:
         TooLong: nobody would read it.
     """
-    call = shown_call(step, arguments)
-    if code := code_of(arguments, facts):
-        call["code"] = shown_whole(code)
-    if facts.replaces:
-        call["replaces"] = dict(facts.replaces)
-        if lost := lost_of_call(arguments, facts):
-            call["lost"] = list(lost)
-    if facts.reads:
-        call["reads"] = dict(facts.reads)
+    step, seen = facts.step, _files_of(facts)
+    call = shown_call(step, facts.arguments) | seen
+    if "code" in seen:
+        call["code"] = shown_whole(seen["code"])
+    if lost := lost_of_call(facts, seen.get("replaces") or {}):
+        call["lost"] = list(lost)
     return ApprovalAsked(
         id=step.call.id,
         call=call,
         reason=decision.reason,
-        digest=digest_of(step, arguments, facts),
-        origins=describe_origins(step, arguments, facts.traced, facts.origins),
+        digest=digest_of(facts),
+        origins=_origins_of(facts),
         summary=call_errors.summary(step.tool, call["arguments"], decision.reason),
         offers=decision.offers,
     )
 
 
-def digest_of(step: Step, arguments: Json, facts: Facts) -> str:
-    """Return the digest of a call and the files it names."""
-    files = {**facts.reads, **facts.replaces}
-    bound: Json = [arguments, files] if files else arguments
-    return call_digest(step.command.plugin.name, step.command.spec, bound)
+def digest_of(facts: Facts) -> str:
+    """Return the digest of a call and its files, as they are."""
+    command, seen = facts.step.command, _files_of(facts)
+    bound: Json = [facts.arguments, seen] if seen else facts.arguments
+    return call_digest(command.plugin.name, command.spec, bound)
 
 
-def code_of(arguments: Json, facts: Facts) -> dict[str, Json]:
-    """Return the text of the scripts that a call would run."""
-    found: dict[str, Json] = {}
-    for path in named_files(arguments, facts.marks, "run"):
+def _files_of(facts: Facts) -> dict[str, Json]:
+    """Return the text of the scripts, and the files' digests."""
+    code: dict[str, Json] = {}
+    for path in facts.named("run"):
         place = facts.workspace / path
         if place.is_file():
             with suppress(OSError), place.open(encoding="utf-8", errors="replace") as f:
-                found[path] = f.read(MOST_SHOWN)
-    return found
+                code[path] = f.read(MOST_SHOWN)
+    found: dict[str, Json] = {"code": code}
+    if facts.files is not None:
+        digest = facts.files.digest
+        found["replaces"] = {path: digest(path) for path in facts.risky}
+        found["reads"] = {path: digest(path) for path in facts.named("read")}
+    return {what: files for what, files in found.items() if files}
 
 
-def is_allowed(step: Step, digest: str, decision: Decision, gate: Gate) -> bool:
+def is_allowed(facts: Facts, decision: Decision, gate: Gate) -> bool:
     """Whether a person said yes beforehand, or to more than this call."""
-    approvals = gate.approvals
+    approvals, step = gate.approvals, facts.step
     offers = {*decision.offers, *map(call_errors.also_own, decision.offers)}
     return (
         approvals.always(step.tool)
         or approvals.always(step.call.target)
         or (step.tool in approvals.widened and not decision.own_files)
         or not approvals.offered.isdisjoint(offers)
-        or approvals.holds(digest)
+        or approvals.holds(digest_of(facts))
     )
 
 
-def describe_origins(
-    step: Step, arguments: Json, traced: Sequence[Traced], origins: Origins
-) -> dict[str, str]:
+def _origins_of(facts: Facts) -> dict[str, str]:
     """Where each argument came from, in words for a person."""
+    step, origins, arguments = facts.step, facts.origins, facts.arguments
     told: dict[str, str] = {}
-    defaults = step.command.spec.defaults
     if isinstance(arguments, dict):
         # what is not its own word has a label, once something was read
         told = {
             name: SAID if origins.read or is_own(value, origins.own_words) else BEFORE
             for name, value in cast("dict[str, Json]", arguments).items()
         }
-    for path in [place.path for place in step.bindings] + [
-        at for at, _ in step.asset_refs
-    ]:
-        told[str(path[0]) if path else "the argument"] = _INSIDE
-    for item in traced:
-        if item.how == "loop":
-            continue  # no argument: the reason tells of it
-        name = str(item.path[0]) if item.path else "the argument"
-        # what is left out is no argument, unless its default names a file
-        if not item.path or name in told or defaults.get(name):
+    places = [place.path for place in step.bindings] + [at for at, _ in step.asset_refs]
+    told |= {_name(path): _INSIDE for path in places}
+    defaults = step.command.spec.defaults
+    for item in facts.traced:
+        name = _name(item.path)
+        # what is left out is no argument, unless its default names a file; nor is a
+        # loop, of which the reason tells
+        if item.how != "loop" and (not item.path or name in told or defaults.get(name)):
             told[name] = describe_traced(item)
     return told
+
+
+def _name(path: Path) -> str:
+    return str(path[0]) if path else "the argument"
 
 
 def shown_call(step: Step, arguments: Json) -> dict[str, Json]:

@@ -9,33 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec.structs import replace
-
 from neuraxis import call_errors
-from neuraxis.events import ApprovalAnswered
+from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.planning.plan import Step
-from neuraxis.policy.approvals import call_digest
 from neuraxis.policy.ask import (
     TooLong,
     ask_person,
-    code_of,
     digest_of,
     is_allowed,
     question_of,
     shown_call,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.gate import Gate, digests_of, evaluate_policy
+from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
-from neuraxis.policy.provenance.labels import (
-    Label,
-    Origin,
-    Traced,
-    describe,
-    is_outside,
-)
-from neuraxis.policy.provenance.trace import kept_content, references, repeats
+from neuraxis.policy.provenance.labels import OWN, Label, Origin, describe
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values
 from neuraxis.sandbox.files.versions import VersionStore
@@ -48,31 +37,19 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     Raises:
         Refused: the policy or a person said no, or there is nobody to ask.
     """
-    origins, marks = gate.origins, step.command.marks
-    effects = step.command.spec.effects
-    if effects.kind == "once" and gate.unknown.all:
+    if step.command.spec.effects.kind == "once" and gate.unknown.all:
         await settle_earlier(step, arguments, gate)
-    is_plain = gate.policy.is_plain and not effects.needs_approval
-    if is_plain and not origins.read and not marks.files:
-        # The default stops only what outside values had a part in, and the model was
-        # shown none of them: a look at the references says it all.
-        inputs = repeats(origins, step).union(
-            *(label for _, label, _ in references(origins, step))
-        )
-        if not is_outside(inputs):
-            traced = (Traced(path=(), value=None, label=inputs),) if inputs else ()
-            return _answers(step, arguments, traced, gate)
     decision, facts = evaluate_policy(step, arguments, gate)
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if decision.verdict == "ask":
-        await _ask(step, arguments, decision, facts, gate)
+        await _ask(decision, facts, gate)
     if decision.frees_files:
         gate.approvals.free.add(step.call.id)
-    for path in facts.replaces:
-        if gate.files is not None:  # the approval is for the files as they are now
+    if gate.files is not None:
+        for path in facts.risky:  # the approval is for the files as they are now
             gate.files.allow(step.call.id, path)
-    return _answers(step, arguments, facts.traced, gate)
+    return _answers(facts, gate)
 
 
 def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
@@ -86,18 +63,16 @@ def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
     )
 
 
-def _answers(
-    step: Step, arguments: Json, traced: Sequence[Traced], gate: Gate
-) -> Label:
+def _answers(facts: Facts, gate: Gate) -> Label:
     """Note what is sent; return the label: private, of inner hosts."""
-    origins, marks = gate.origins, step.command.marks
-    places = marks.sends_out
-    label = origins.answers(step, traced)
+    origins, step, marks = gate.origins, facts.step, facts.marks
+    label = origins.answers(step, facts.traced)
     if marks.files:
-        kept = kept_content(origins, arguments, marks, gate.workspace)
+        stays = facts.named("change", "move", "remove")
+        kept = OWN.union(*(origins.of_file(gate.workspace, path) for path in stays))
         moved = any(use == "remove" for _, use in marks.files)
         origins.keeps(step.call.id, kept, moved=moved)
-    for _, value in sent_values(arguments, places) if places else ():
+    for _, value in sent_values(facts.arguments, marks.sends_out):
         origins.sent.add(str(value))
         hosts = {host_of(value), host_of(value, port=False)}
         if not hosts.isdisjoint(gate.policy.allow_hosts):
@@ -109,22 +84,14 @@ def _answers(
     return label
 
 
-async def _ask(
-    step: Step, arguments: Json, decision: Decision, facts: Facts, gate: Gate
-) -> None:
-    plugin, spec = step.command.plugin.name, step.command.spec
-    approvals, call_id = gate.approvals, step.call.id
-
-    def now() -> str:
-        files = digests_of([*facts.reads, *facts.replaces], gate.files)
-        return call_digest(plugin, spec, [arguments, code_of(arguments, facts), files])
-
-    digest = digest_of(step, arguments, facts)
-    if is_allowed(step, digest, decision, gate):
-        approvals.take(digest)
+async def _ask(decision: Decision, facts: Facts, gate: Gate) -> None:
+    step, approvals = facts.step, gate.approvals
+    call_id = step.call.id
+    if is_allowed(facts, decision, gate):
+        approvals.take(digest_of(facts))
         return
     try:
-        asked = question_of(step, arguments, decision, facts)
+        asked = question_of(facts, decision)
         async with approvals.one_by_one:
             if gate.approve is not None and not approvals.is_settled(call_id):
                 await ask_together(step, gate)
@@ -134,7 +101,8 @@ async def _ask(
                     ApprovalAnswered(id=call_id, allowed=True, by=by, digest=plan)
                 )
                 return  # with the call's own start, which is waited for
-            no = approvals.refused(call_id) or await ask_person(asked, now, gate)
+            no = approvals.refused(call_id)
+            no = no or await ask_person(asked, lambda: digest_of(facts), gate)
     except TooLong as error:
         no = str(error)
     except Waits:
@@ -159,15 +127,18 @@ async def ask_about_files(
     reason += f"; {call_errors.can_be_undone(durable=store.is_durable)}"
     is_own = not held.keys() <= {"made"}
     decision = Decision(verdict="ask", reason=reason, own_files=is_own)
-    asked = question_of(step, files, decision, Facts())
-    if is_allowed(step, asked.digest, decision, gate):
+    facts = Facts(step=step, arguments=files)
+    if is_allowed(facts, decision, gate):
         return ""
     if gate.approve is None:
         return call_errors.NOBODY
-    call = {**shown_call(step, step.arguments), "files": files}
-    if lost:
-        call["lost"] = list(lost)
-    summary = call_errors.summary(step.tool, step.arguments, reason)
-    asked = replace(asked, call=call, origins={}, summary=summary)
+    call = shown_call(step, step.arguments) | {"files": files}
+    asked = ApprovalAsked(
+        id=step.call.id,
+        call=call | ({"lost": [*lost]} if lost else {}),
+        reason=reason,
+        digest=digest_of(facts),
+        summary=call_errors.summary(step.tool, step.arguments, reason),
+    )
     async with gate.approvals.one_by_one:
         return await ask_person(asked, lambda: asked.digest, gate)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from neuraxis.events import ApprovalAsked
 from neuraxis.planning.plan import Step
 from neuraxis.policy.ask import TooLong, ask_person, digest_of, question_of
-from neuraxis.policy.decision import NO_FACTS, Decision
+from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.plan_approval import plan_question
 
@@ -39,7 +39,7 @@ async def confirm(steps: Sequence[Step], gate: Gate) -> str:
     for step in due:
         if not step.bindings and not step.asset_refs:
             _, facts = evaluate_policy(step, step.arguments, gate)
-            gate.approvals.grant(digest_of(step, step.arguments, facts))
+            gate.approvals.grant(digest_of(facts))
     return ""
 
 
@@ -49,7 +49,8 @@ async def _ask(steps: Sequence[Step], due: Sequence[Step], gate: Gate) -> str:
         for step in steps:
             reason = _REASON if step in due else ""
             decision = Decision(verdict="ask", reason=reason)
-            call = question_of(step, step.arguments, decision, NO_FACTS)
+            facts = Facts(step=step, arguments=step.arguments, workspace=gate.workspace)
+            call = question_of(facts, decision)
             calls.append(replace(call, origins=dict.fromkeys(call.origins, _ORIGIN)))
         if len(calls) == 1:
             return calls[0]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path as File
 from typing import Literal
 
 from msgspec import Struct, field
 
-from neuraxis.messages import CallError
+from neuraxis.messages import CallError, Path
+from neuraxis.planning.plan import Step
 from neuraxis.policy.provenance.labels import Traced
 from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.provenance.words import leaves
 from neuraxis.sandbox.files.history import FileHistory, Use
-from neuraxis.schema.annotations import NO_MARKS, Annotations
+from neuraxis.schema.annotations import Annotations, FileUse
 from neuraxis.specs import Json
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -30,7 +32,6 @@ class Decision(Struct, frozen=True, kw_only=True):
     """What the policy says of one call."""
 
     verdict: Verdict
-    """`allow`, `ask` or `deny`."""
     reason: str = ""
     """Why, in words."""
     way_out: str = ""
@@ -47,22 +48,41 @@ ALLOWED = Decision(verdict="allow")
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """Facts about a call beside its arguments; without them only rules decide."""
+    """One call, and what the runtime knows of its values and files."""
 
+    step: Step
+    arguments: Json
+    """Resolved, without references."""
     traced: Sequence[Traced] = ()
-    marks: Annotations = NO_MARKS
     origins: Origins = field(default_factory=Origins)
     workspace: File = File()
     files: FileHistory | None = None
     """What is known of the workspace's files; None: no file is protected."""
-    may_tell: bool = False
-    """Whether something private may have a part in it, however it came there."""
     own: Sequence[tuple[str, Use, str]] = ()
     """Files of the user's that it would change: how, and why that needs a yes."""
-    replaces: Mapping[str, Json] = {}
-    """Files of the user's that the call would change, with their digests."""
-    reads: Mapping[str, Json] = {}
-    """Files that a call names which is asked about, with their digests."""
 
+    @property
+    def marks(self) -> Annotations:
+        """What the command declares of its parameters."""
+        return self.step.command.marks
 
-NO_FACTS = Facts()
+    @property
+    def risky(self) -> list[str]:
+        """Files of the user's whose change needs a yes."""
+        return [path for path, _, why in self.own if why]
+
+    @property
+    def uses(self) -> list[tuple[Path, str, FileUse | Use]]:
+        """The files that the call names, and what it does to each."""
+        marks = self.marks
+        found: list[tuple[Path, str, FileUse | Use]] = []
+        for place, value in leaves(self.arguments) if marks.files else ():
+            use = marks.file_use(place)
+            if use is not None and value is not None:
+                moved = use == "remove" and marks.moves
+                found.append((place, str(value), "move" if moved else use))
+        return found
+
+    def named(self, *uses: FileUse | Use) -> list[str]:
+        """Return the files that the call names for one of these uses."""
+        return [path for _, path, use in self.uses if use in uses]

@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
-from neuraxis.policy.provenance.words import leaves, tokens
+from neuraxis.policy.provenance.words import tokens
+from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.named_files import PATH, is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
-from neuraxis.specs import Json
 
 DOCUMENTS = (
     *(".md", ".txt", ".rst", ".csv", ".tsv", ".parquet", ".xlsx", ".pdf"),
@@ -50,69 +50,64 @@ CODE = (
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 """Where a name in `camelCase` has its next word."""
+_SIGN = re.compile(r"[-_/.\d]")
+"""What a folder's name has that a word of a sentence has not."""
 _INSTALLED = (".git", "node_modules", "__pycache__")
 _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
 
-def is_free_file_use(arguments: Json, facts: Facts) -> bool:
-    """Whether a call only makes or adds to free files."""
-    every = [(v, facts.marks.file_use(path)) for path, v in leaves(arguments)]
-    said = facts.origins.own_words
-    taken = [normal(str(v)) for v, use in every if use in ("read", "remove")]
+def is_free_file_use(facts: Facts) -> bool:
+    """Whether all that a call does to files is free."""
+    marks, said = facts.marks, facts.origins.own_words
+    taken = [normal(path) for path in facts.named("read", "move", "remove")]
     kept = {os.path.basename(path) for path in taken if _is_pointed_at(path, said)}
-    uses = [(value, use) for value, use in every if use not in (None, "read")]
-    if {use for _, use in uses} == {"remove", "write"}:
-        uses = [(path, "move" if use == "remove" else use) for path, use in uses]
-    places = {place for place, use in facts.marks.files if use != "read"}
+    uses = [(path, use) for _, path, use in facts.uses if use != "read"]
+    places = {place for place, use in marks.files if use != "read"}
     return (
         bool(uses)
-        and places.issuperset(facts.marks.trusted_only)
-        and all(_is_free(str(path), str(use), facts, kept) for path, use in uses)
+        and places.issuperset(marks.trusted_only)
+        and all(_is_free(path, use, facts, kept) for path, use in uses)
     )
 
 
 def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
-    origins, name, said = facts.origins, normal(path), facts.origins.own_words
-    if use == "folder":
-        return _is_free_name(path, said)
+    origins, files, workspace = facts.origins, facts.files, facts.workspace
+    name, said = normal(path), origins.own_words
     known = name in origins.fresh or is_named(name, said)
-    known = known or (use == "change" and is_called(name, said, facts.workspace))
-    files = facts.files
-
-    def made() -> bool:
-        """Made by this request, which may then delete it, too."""
-        return files is not None and files.is_new(name)
-
-    def own() -> bool:
-        """Written here, or by an earlier session and untouched since."""
-        return name in origins.files or (files is not None and files.is_own(name))
-
-    if use == "remove":
-        return made()
-    if use in ("change", "move"):
-        return known and is_document(name, said) and (use == "change" or own())
-    if use != "write":
-        return False
-    there = os.path.lexists(facts.workspace / name)
-    if is_new_script(path, said, facts.workspace):
-        return not there or made()
-    is_ours = not there or (known and own())
-    return is_ours and is_new_document(path, said, facts.workspace, kept)
+    # made by this request, which may then delete it, too
+    made = files is not None and files.is_new(name)
+    # written here, or by an earlier session and untouched since
+    own = name in origins.files or (files is not None and files.is_own(name))
+    match use:
+        case "folder":
+            return _is_free_name(path, said)
+        case "run":
+            return origins.walls and known
+        case "remove":
+            return made
+        case "move":
+            return known and own and is_document(name, said)
+        case "change":
+            known = known or is_called(name, said, workspace)
+            return known and is_document(name, said)
+        case _:
+            there = os.path.lexists(workspace / name)
+            if is_new_script(path, said, workspace):
+                return not there or made
+            is_ours = not there or (known and own)
+            # what is copied is more than what the model writes
+            copied = bool(facts.named("read", "move", "remove"))
+            new = None if copied else files
+            return is_ours and is_new_document(path, said, workspace, new, kept)
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
     """Whether the request names a file, or the folder of it."""
     folder = os.path.dirname(path)
     in_named = folder != "" and (
-        is_named(folder, request) or _are_said(folder, _words(request))
+        is_named(folder, request) or _are_said(folder, _spoken(request, paths=False))
     )
     return in_named or is_named(path, request)
-
-
-def _words(request: Iterable[str]) -> list[str]:
-    """Return the words of a request outside of paths and addresses."""
-    every = (token for text in request for token in tokens(text))
-    return [w for token in every if not PATH.search(token) for w in words_of(token)]
 
 
 def _are_said(folder: str, said: Iterable[str]) -> bool:
@@ -138,13 +133,20 @@ def is_document(path: str, request: Iterable[str]) -> bool:
 
 
 def is_new_document(
-    path: str, request: Iterable[str], workspace: File, kept: Collection[str] = ()
+    path: str,
+    request: Iterable[str],
+    workspace: File,
+    files: FileHistory | None,
+    kept: Collection[str] = (),
 ) -> bool:
     """Whether a document may have this name; `kept`: of files copied."""
     folder, name = os.path.split(normal(path))
-    is_said = any(token == name for text in request for token in tokens(text))
+    written = {token.rstrip("/") for text in request for token in tokens(text)}
+    # a folder for what is asked for: with a sign that no plain word has
+    is_spelled = folder in written and _SIGN.search(folder) is not None
     return is_document(path, request) and (
-        (is_said and (workspace / folder).is_dir())
+        (name in written and (workspace / folder).is_dir())
+        or (is_spelled and files is not None and files.wrote_all_of(folder))
         or _is_free_name(path, request, addresses=True, has_it=name in kept)
     )
 
@@ -178,30 +180,28 @@ def _is_free_name(
         addresses: words of the request's addresses count for the name.
         has_it: the file has its name already, so that a folder is enough.
     """
-    said, every = _spoken(request), _spoken(request, addresses=addresses)
-    folder, _, last = normal(path).rpartition("/")
-    stem, begins = os.path.splitext(last)[0], {word[:4] for word in every}
-    return is_plain(path) and (
-        is_named(path, request)
-        or (
-            _are_said(folder, said)
-            and (not stem.isupper() or any(map(str.isdigit, stem)))
-            and (
-                (has_it and folder != "")
-                or any(word[:4] in begins for word in words_of(stem))
-            )
-        )
-    )
+    if not is_plain(path) or is_named(path, request):
+        return is_plain(path)
+    folder, last = os.path.split(normal(path))
+    stem = os.path.splitext(last)[0]
+    in_capitals = stem.isupper() and not any(map(str.isdigit, stem))
+    if in_capitals or not _are_said(folder, _spoken(request)):
+        return False
+    begins = {word[:4] for word in _spoken(request, addresses=addresses)}
+    return (has_it and folder != "") or any(w[:4] in begins for w in words_of(stem))
 
 
-def _spoken(request: Iterable[str], *, addresses: bool = False) -> set[str]:
-    every = (token for text in request for token in tokens(text))
-    return {
-        word
-        for token in every
-        if addresses or "://" not in token
-        for word in words_of(token.rpartition("/")[2] if "://" in token else token)
-    }
+def _spoken(
+    request: Iterable[str], *, paths: bool = True, addresses: bool = False
+) -> set[str]:
+    """Return the words of a request, for addresses of their last part."""
+    found: set[str] = set()
+    for token in (token for text in request for token in tokens(text)):
+        if "://" not in token and (paths or not PATH.search(token)):
+            found.update(words_of(token))
+        elif addresses:
+            found.update(words_of(token.rpartition("/")[2]))
+    return found
 
 
 def is_plain(path: str) -> bool:
@@ -215,16 +215,17 @@ def is_plain(path: str) -> bool:
 
 def _is_mentioned(stem: str, workspace: File) -> bool:
     """Whether code in the workspace may name the script."""
+    name = stem.lower().encode()
     try:
-        return any(
-            number >= _MOST_FILES
-            or file.stat().st_size > _MOST_BYTES
-            or _names(file.read_bytes(), stem)
-            for number, file in enumerate(_code(workspace))
-            if file.name != f"{stem}.py"
-        )
+        for number, file in enumerate(_code(workspace)):
+            if number >= _MOST_FILES or file.stat().st_size > _MOST_BYTES:
+                return True
+            code = b"" if file.name == f"{stem}.py" else file.read_bytes()
+            if name in code.lower() or b"*.py" in code:
+                return True
     except OSError:
         return True
+    return False
 
 
 def _code(workspace: File) -> Iterator[File]:
@@ -236,11 +237,6 @@ def _code(workspace: File) -> Iterator[File]:
         folders[:] = [name for name in folders if name not in _INSTALLED]
         files = (File(folder, name) for name in names if name.lower().endswith(CODE))
         yield from filter(File.is_file, files)
-
-
-def _names(code: bytes, stem: str) -> bool:
-    """Whether code may name a script, in any letter case."""
-    return stem.lower().encode() in code.lower() or b"*.py" in code
 
 
 def _name_words(stem: str) -> list[str]:

@@ -6,7 +6,7 @@ passes it on. `evaluate_policy` is what it says of one step and its files.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,12 @@ from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.later import Later
-from neuraxis.policy.provenance.trace import trace
 from neuraxis.policy.provenance.tracker import Origins
-from neuraxis.policy.provenance.words import leaves, named_files
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.three_rules import offers_of
+from neuraxis.policy.trace import trace
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory, Use
-from neuraxis.schema.annotations import CHANGES, Annotations
 from neuraxis.specs import Json
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
@@ -61,55 +59,40 @@ class Gate(Struct, frozen=True, kw_only=True):
     files: FileHistory | None = None
     """What is known of the workspace's files; None: no file is protected."""
 
-    def may_ask(self, step: Step) -> bool:
-        """Check whether approval may be asked: the step is sure to run."""
-        plugin, spec = step.command.plugin.name, step.command.spec
-        return self.policy.may_ask(plugin, spec)
-
 
 def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
     """What the policy says of a step with these arguments."""
-    command, origins, marks = step.command, gate.origins, step.command.marks
-    plugin, spec = command.plugin.name, command.spec
     facts = Facts(
-        traced=trace(origins, step, arguments, gate.workspace),
-        marks=marks,
-        origins=origins,
+        step=step,
+        arguments=arguments,
+        origins=gate.origins,
         workspace=gate.workspace,
         files=gate.files,
-        may_tell=origins.may_tell(step.call.id),
-        own=[*_own_files(arguments, marks, gate)],
     )
+    traced = trace(facts)
+    own = [*_own_files(facts)] if facts.marks.changes_files else []
+    if traced or own:
+        facts = replace(facts, traced=traced, own=own)
+    plugin, spec = step.command.plugin.name, step.command.spec
     decision = gate.policy.decide(plugin, spec, arguments, facts)
-    if decision.verdict != "deny" and not decision.frees_files:
-        decision = _with_files(step, arguments, decision, facts)
-        risky = [path for path, _, why in facts.own if why]
-        facts = replace(facts, replaces=digests_of(risky, gate.files))
-    if decision.verdict == "ask":
-        named = named_files(arguments, marks, "read")
-        facts = replace(facts, reads=digests_of(named, gate.files))
+    if own and decision.verdict != "deny" and not decision.frees_files:
+        decision = _with_files(decision, facts)
     return decision, facts
 
 
-def _own_files(
-    arguments: Json, marks: Annotations, gate: Gate
-) -> Iterator[tuple[str, Use, str]]:
+def _own_files(facts: Facts) -> Iterator[tuple[str, Use, str]]:
     """Yield the user's files that a call would change, as in `Facts.own`."""
-    files = gate.files
-    if files is None or not marks.changes_files:
+    files, words = facts.files, facts.origins.own_words
+    if files is None:
         return
-    for place, path in leaves(arguments):
-        use = marks.file_use(place)
-        if use in CHANGES and isinstance(path, str) and files.is_users(path):
-            use = "move" if use == "remove" and marks.moves else use
-            yield path, use, files.risk(path, use, gate.origins.own_words)
+    for _, path, use in facts.uses:
+        if use in ("write", "change", "move", "remove") and files.is_users(path):
+            yield path, use, files.risk(path, use, words)
 
 
-def _with_files(
-    step: Step, arguments: Json, decision: Decision, facts: Facts
-) -> Decision:
+def _with_files(decision: Decision, facts: Facts) -> Decision:
     """Ask about the user's files that would be lost, too."""
-    files, target, offers = facts.files, step.tool, decision.offers
+    files, step, offers = facts.files, facts.step, decision.offers
     risky = [one for one in facts.own if one[2]]
     if files is None or not (risky or (facts.own and decision.verdict == "ask")):
         return decision
@@ -117,17 +100,12 @@ def _with_files(
     if risky:
         path, use, why = risky[0]
         whys.insert(0, why)
-        way_out = way_out or files.way_out(path, use, target)
+        way_out = way_out or files.way_out(path, use, step.tool)
         if offers or decision.verdict == "allow":  # a rule of the user's has none
-            offers = offers_of(target, arguments, facts)
+            offers = offers_of(facts)
     if step.command.is_builtin:
         whys.insert(1, can_be_undone(durable=files.store.is_durable))
     reason = "; ".join(whys)
     return Decision(
         verdict="ask", reason=reason, way_out=way_out, offers=offers, own_files=True
     )
-
-
-def digests_of(paths: Iterable[str], files: FileHistory | None) -> dict[str, Json]:
-    """Return the digests of files as they are now."""
-    return {} if files is None else {path: files.digest(path) for path in paths}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from neuraxis import call_errors
 from neuraxis.assets.in_words import in_words
 from neuraxis.formatting import preview
 from neuraxis.policy.decision import Facts
-from neuraxis.policy.provenance.words import leaves, named_files
+from neuraxis.policy.provenance.words import leaves
 from neuraxis.sandbox.files.removed_lines import lost_lines, text_of
 from neuraxis.specs import Json
 
 
-def lost_of_call(arguments: Json, facts: Facts) -> list[str]:
+def lost_of_call(facts: Facts, replaces: Mapping[str, Json]) -> list[str]:
     """Return the lines that the user's files would lose.
 
     Of a file that a text replaces, these are the lines that stand neither in the text
@@ -21,26 +22,24 @@ def lost_of_call(arguments: Json, facts: Facts) -> list[str]:
     before, so that the object is told. What a call moves is not lost.
 
     Args:
-        arguments: without references.
-        facts: with the files that the call `replaces`.
+        facts: of the call.
+        replaces: the user's files that it would change, with their digests.
     """
-    marks, named = facts.marks, list(leaves(arguments))
-    objects = _objects(arguments, facts)
-    kept = {line for _, value in named for line in str(value).splitlines()}
-    for name in named_files(arguments, marks, "read", "remove"):
+    objects, given = _objects(facts.arguments, facts), leaves(facts.arguments)
+    kept = {line for _, value in given for line in str(value).splitlines()}
+    for name in facts.named("read", "move", "remove"):
         kept.update(text_of(facts.workspace, name).splitlines())
     shown: list[str] = []
-    for place, name in named:
-        use = marks.file_use(place)
-        if use != "write" and (use != "remove" or marks.moves):
+    for _, name, use in facts.uses:
+        if use not in ("write", "remove"):
             continue
-        digest = facts.replaces.get(str(name))
-        text = text_of(facts.workspace, str(name), str(digest)) if digest else ""
+        digest = replaces.get(name)
+        text = text_of(facts.workspace, name, str(digest)) if digest else ""
         if text and use == "write" and objects:
             lines = len(text.splitlines())
-            shown.append(call_errors.replaced_by(str(name), lines, objects))
+            shown.append(call_errors.replaced_by(name, lines, objects))
         else:
-            shown += lost_lines(str(name), text, kept if use == "write" else ())
+            shown += lost_lines(name, text, kept if use == "write" else ())
     return shown
 
 

@@ -10,26 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import dropwhile
-from typing import Any
 
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.events import ApprovalAsked
-from neuraxis.messages import Path
 from neuraxis.planning.for_each import wrong_items
 from neuraxis.planning.plan import Step, item_steps, resolver
 from neuraxis.policy.approvals import value_digest
 from neuraxis.policy.ask import (
     TooLong,
     ask_person,
-    digest_of,
     is_allowed,
     postpone,
     question_of,
 )
 from neuraxis.policy.gate import Gate, evaluate_policy
-from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.evaluate import fill_in
 from neuraxis.references.render import ReferenceFailure
-from neuraxis.specs import Json
 
 SEVERAL = 2
 """Minimum calls that need approval to be asked about together."""
@@ -92,20 +88,35 @@ def ask_ahead(step: Step, gate: Gate) -> None:
 
 def _foreseen(step: Step, gate: Gate) -> Iterator[tuple[Step, ApprovalAsked]]:
     """Yield the known later calls that need a yes, with the question."""
-    steps, approvals = gate.approvals.steps, gate.approvals
-    ids = [each.call.id for each in steps]
-    written = step.part_of or step.call.id
-    for each in steps[ids.index(written) :] if written in ids else ():
+    steps, written = gate.approvals.steps, step.part_of or step.call.id
+    for each in dropwhile(lambda one: one.call.id != written, steps):
         for one in _singly(each, gate):
             with suppress(ReferenceFailure, ReferenceLost, TooLong):
-                arguments = _known_arguments(one, gate)
-                decision, facts = evaluate_policy(one, arguments, gate)
-                if decision.verdict == "ask" and not (
-                    any(use == "run" for _, use in facts.marks.files)
-                    or approvals.is_settled(one.call.id)
-                    or is_allowed(one, digest_of(one, arguments, facts), decision, gate)
-                ):
-                    yield each, question_of(one, arguments, decision, facts)
+                if asked := _foreseen_question(one, gate):
+                    yield each, asked
+
+
+def _foreseen_question(step: Step, gate: Gate) -> ApprovalAsked | None:
+    """Return the question about a call, if it needs one with others.
+
+    Raises:
+        ReferenceLost: a value of it is not known yet.
+        ReferenceFailure: a value does not fit; the step will tell.
+        TooLong: nobody would read it.
+    """
+    resolve, schema = resolver(step, gate.assets), step.command.parameters
+    arguments = fill_in(
+        step.arguments, step.bindings, step.asset_refs, resolve, schema.wants_text
+    )
+    decision, facts = evaluate_policy(step, arguments, gate)
+    if (
+        decision.verdict != "ask"
+        or facts.named("run")
+        or gate.approvals.is_settled(step.call.id)
+        or is_allowed(facts, decision, gate)
+    ):
+        return None
+    return question_of(facts, decision)
 
 
 def _singly(step: Step, gate: Gate) -> list[Step]:
@@ -120,20 +131,3 @@ def _singly(step: Step, gate: Gate) -> list[Step]:
         return []
     gate.origins.loops(step, step.loop)
     return item_steps(step, items)
-
-
-def _known_arguments(step: Step, gate: Gate) -> Json:
-    """Return the arguments with references resolved.
-
-    Raises:
-        ReferenceLost: one is not known yet.
-        ReferenceFailure: one does not fit; the step will tell.
-    """
-    resolve = resolver(step, gate.assets)
-    found: dict[Path, Any] = {}
-    schema = step.command.parameters
-    for binding in step.bindings:
-        path, wants_text = binding.path, schema.wants_text(binding.path)
-        found[path] = evaluate(binding.template, resolve, wants_text, path=path)
-    found |= {path: gate.assets.resolve(ref) for path, ref in step.asset_refs}
-    return fill(step.arguments, found)

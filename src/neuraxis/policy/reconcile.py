@@ -17,9 +17,8 @@ from neuraxis.engines.threads import THREADS
 from neuraxis.events import CallStarted
 from neuraxis.planning.plan import Step
 from neuraxis.policy.ask import TooLong, ask_person, digest_of, question_of
-from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.gate import Gate
-from neuraxis.policy.provenance.trace import trace
+from neuraxis.policy.decision import Decision, Refused
+from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.unknown_calls import settlement
 from neuraxis.specs import Json
 
@@ -48,15 +47,14 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
     if not open_calls:
         return
     reason = call_errors.unknown_before(target, [call.id for call in open_calls])
-    traced = trace(gate.origins, step, arguments, gate.workspace)
-    facts = Facts(traced=traced, origins=gate.origins)
+    _, facts = evaluate_policy(step, arguments, gate)
     decision = Decision(verdict="ask", reason=reason)
     try:
-        asked = question_of(step, arguments, decision, facts)
+        asked = question_of(facts, decision)
     except TooLong as error:
         raise Refused(call_errors.denied(target, str(error))) from None
     async with gate.approvals.one_by_one:
-        no = await ask_person(asked, lambda: digest_of(step, arguments, facts), gate)
+        no = await ask_person(asked, lambda: digest_of(facts), gate)
     if no:
         raise Refused(call_errors.denied(target, call_errors.refused(no)))
     gate.approvals.grant(asked.digest)  # the same call is not asked about twice

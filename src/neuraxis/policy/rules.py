@@ -13,21 +13,24 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from neuraxis.call_errors import yes_way_out
+from neuraxis import call_errors
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import Named, did_you_mean, listed, nearest, quote
-from neuraxis.policy.decision import NO_FACTS, Decision, Facts, Verdict
+from neuraxis.planning.plan import Step
+from neuraxis.policy.decision import ALLOWED, Decision, Facts, Verdict
+from neuraxis.policy.provenance.labels import Origin
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.policy.three_rules import by_rules
+from neuraxis.schema.schema import Schema
 from neuraxis.settings import items_of
 from neuraxis.specs import CommandSpec, EffectKind, Json
 
-Default = Verdict | Literal["by_origin", "mild"]
+Default = Literal["by_origin", "mild", "allow", "ask", "deny"]
 _STRICTNESS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 _LOG = logging.getLogger("neuraxis.policy")
 _OPEN = ("additionalProperties", "patternProperties", "$ref", "anyOf", "oneOf", "allOf")
@@ -81,13 +84,12 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
     lock: str | Path | None = None
     """Lock file of the plugins; None: `neuraxis.lock.json` in this folder, if any."""
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether only the three rules decide."""
-        return not self.rules and self.default == "by_origin"
-
     def decide(
-        self, plugin: str, spec: CommandSpec, arguments: Json, facts: Facts = NO_FACTS
+        self,
+        plugin: str,
+        spec: CommandSpec,
+        arguments: Json,
+        facts: Facts | None = None,
     ) -> Decision:
         """Return the verdict on a call.
 
@@ -99,13 +101,16 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
                 the verdict is that of the rules.
         """
         target = f"{plugin}.{spec.name}"
-        given = target, spec, arguments, facts
-        found = [rule for rule in self.rules if _matches(rule, *given)]
+        found: list[Rule] = []
+        if self.rules:
+            traced = facts.traced if facts else ()
+            origins = [one for item in traced for one in item.label]
+            given = target, spec, arguments, origins
+            found = [rule for rule in self.rules if _matches(rule, *given)]
         if spec.effects.needs_approval and (found or self.default != "deny"):
             found.append(_DECLARED)
         if not found and self.default in ("by_origin", "mild"):
-            mild = self.default == "mild"
-            return by_rules(target, spec, arguments, facts, mild=mild)
+            return by_rules(facts, mild=self.default == "mild") if facts else ALLOWED
         reason = f"the policy's default is {self.default}"
         found = found or [Rule(verdict=cast("Verdict", self.default), reason=reason)]
         rule = max(found, key=lambda rule: _STRICTNESS.index(rule.verdict))
@@ -113,16 +118,19 @@ class Policy(Struct, frozen=True, kw_only=True, metaclass=Named):
         return Decision(
             verdict=rule.verdict,
             reason=reason,
-            way_out=yes_way_out(target),
+            way_out=call_errors.yes_way_out(target),
             frees_files=rule.verdict == "allow",
         )
 
-    def may_ask(self, plugin: str, spec: CommandSpec) -> bool:
-        """Whether a rule may ask for approval of this command's calls."""
-        if self.default == "ask" or spec.effects.needs_approval:
-            return True
-        at = f"{plugin}.{spec.name}", spec
-        return any(rule.verdict == "ask" and is_for(rule, *at) for rule in self.rules)
+    def may_ask(self, step: Step) -> bool:
+        """Whether a rule may ask about a step before it runs."""
+        spec = step.command.spec
+        asks = [rule for rule in self.rules if rule.verdict == "ask"]
+        return (
+            self.default == "ask"
+            or spec.effects.needs_approval
+            or any(is_for(rule, step.tool, spec) for rule in asks)
+        )
 
 
 def is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
@@ -133,17 +141,17 @@ def is_for(rule: Rule, target: str, spec: CommandSpec) -> bool:
 
 
 def _matches(
-    rule: Rule, target: str, spec: CommandSpec, arguments: Json, facts: Facts
+    rule: Rule, target: str, spec: CommandSpec, arguments: Json, origins: list[Origin]
 ) -> bool:
     if not is_for(rule, target, spec):
         return False
-    if rule.origin and not any(
-        origin.open_world
-        if rule.origin == "outside"
-        else fnmatchcase(origin.source, rule.origin)
-        for item in facts.traced
-        for origin in item.label
-    ):
+    found = [
+        origin
+        for origin in origins
+        if (rule.origin == "outside" and origin.open_world)
+        or fnmatchcase(origin.source, rule.origin)
+    ]
+    if rule.origin and not found:
         return False
     given = cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}
     if rule.verdict != "allow":
@@ -255,19 +263,12 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rules: tuple[Rule, ...] = ()
     default: Default = "by_origin"
     undeclared: Literal["inside", "outside"] = "inside"
-    yes_to: list[str] | str = ""
-    allow_hosts: list[str] | str = ""
+    yes_to: tuple[str, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
 
 
-_WORDS: dict[str, tuple[str, ...]] = {
-    "policy": _Section.__struct_fields__,
-    "rules": Rule.__struct_fields__,
-    "verdict": get_args(Verdict),
-    "effects": get_args(EffectKind),
-    "default": ("by_origin", "mild", *get_args(Verdict)),
-    "undeclared": ("inside", "outside"),
-}
-"""The words that a field of the settings takes, or the fields of a table."""
+_LISTS = ("yes_to", "allow_hosts")
+"""Fields that may be written as one text with commas."""
 
 
 def policy_from(section: Mapping[str, Json]) -> Policy:
@@ -276,25 +277,12 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
     Raises:
         ConfigError: a word in it is not known.
     """
+    texts = {name: section[name] for name in _LISTS if name in section}
+    lists = {n: items_of(one) for n, one in texts.items() if isinstance(one, str)}
+    given = {**section, **lists}
     try:
-        read = msgspec.convert(section, _Section)
-    except msgspec.ValidationError as error:
-        raise ConfigError(_fault(str(error))) from None
-    return Policy(
-        rules=read.rules,
-        default=read.default,
-        undeclared=read.undeclared,
-        yes_to=tuple(items_of(read.yes_to)),
-        allow_hosts=tuple(items_of(read.allow_hosts)),
-    )
-
-
-def _fault(found: str) -> str:
-    """Say where the settings are wrong, and which words they take there."""
-    what, _, place = found.partition(" - at ")
-    where = place.strip("`").removeprefix("$")
-    name = where.rpartition(".")[2].partition("[")[0] or "policy"
-    words = ", ".join(_WORDS.get(name, ()))
-    if words and what.startswith(("Invalid enum value", "Object contains unknown")):
-        what = f"expected one of {words}, got {what.split(maxsplit=3)[3]}"
-    return f"policy{where}: {what}. See docs/security.md, Rules of your own"
+        return Policy(**structs.asdict(msgspec.convert(given, _Section)))
+    except msgspec.ValidationError:
+        problems = Schema(msgspec.json.schema(_Section)).problems(given)
+        told = call_errors.invalid_param("policy", problems).message
+        raise ConfigError(f"{told} See docs/security.md, Rules of your own") from None

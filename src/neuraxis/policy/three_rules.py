@@ -26,30 +26,23 @@ from neuraxis.policy.provenance.labels import (
     is_private,
     private_in,
 )
-from neuraxis.policy.provenance.words import is_own, leaves, named_files, place_of
+from neuraxis.policy.provenance.words import is_own, leaves, place_of
 from neuraxis.sandbox.files import operations
-from neuraxis.sandbox.files.named_files import is_named
-from neuraxis.sandbox.files.paths import normal
 from neuraxis.schema.annotations import ANY, CHANGES, covers, is_covered
-from neuraxis.specs import CommandSpec, Json
+from neuraxis.specs import Json
 
 
-def by_rules(
-    target: str, spec: CommandSpec, arguments: Json, facts: Facts, *, mild: bool = False
-) -> Decision:
+def by_rules(facts: Facts, *, mild: bool = False) -> Decision:
     """Decide by the three rules; `mild`: only destroying deeds are asked about."""
-    if spec.effects.kind == "none":
+    if facts.step.command.spec.effects.kind == "none":
         return ALLOWED
-    asked = out(target, arguments, facts)
-    if asked is None:
-        asked = deeds(target, spec, arguments, facts, mild)
-    return asked or ALLOWED
+    return out(facts) or deeds(facts, mild=mild) or ALLOWED
 
 
 # --- Out ------------------------------------------------------------------------------
 
 
-def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
+def out(facts: Facts) -> Decision | None:
     """Rule Out: private things do not leave for where somebody outside chose.
 
     Once both was read, only addresses that the user wrote in this request go out, one
@@ -60,30 +53,26 @@ def out(target: str, arguments: Json, facts: Facts) -> Decision | None:
     if not places:
         return None
     traced = [item for item in facts.traced if _meets(places, item.path)]
-    label = OWN.union(*(item.label for item in traced))
-    sent = [*sent_values(arguments, places)]
     if not origins.read:
-        mixed = next(filter(_is_mixed, traced), None)
-        mixed = mixed or _carrier(traced, arguments, facts)
-        return mixed and _out(target, mixed.path, sent, mixed.label, facts)
-    if not facts.may_tell and not is_private(label):
+        carrier = next((item for item in traced if _carries(item, facts)), None)
+        return carrier and _out(carrier.path, carrier.label, facts)
+    label = OWN.union(*(item.label for item in traced))
+    if not origins.may_tell(facts.step.call.id) and not is_private(label):
         return None
     said = "\n".join(origins.request)
     last = max((place_of(address, said) for address in origins.sent), default=-1)
     nothing: list[tuple[Path, Json]] = [(places[0], None)]
-    for path, value in sent or nothing:
+    for path, value in [*sent_values(facts.arguments, places)] or nothing:
         place = place_of(value, said)
         if place <= last:
-            return _out(target, path, sent, origins.read | label, facts)
+            return _out(path, origins.read | label, facts)
         last = place
     return None
 
 
 def _meets(places: tuple[Path, ...], path: Path) -> bool:
-    """Whether a value is, holds or stands in one that is sent."""
-    return any(
-        covers(place[: len(path)], path) or covers(place, path) for place in places
-    )
+    """Whether a value is, holds or stands in such a place."""
+    return any(covers(place[: len(path)], path) for place in places)
 
 
 def sent_values(
@@ -111,43 +100,35 @@ def _parts(path: Path, value: Json) -> list[tuple[Path, Json]]:
     return [((*path, index), part) for index, part in enumerate(items)]
 
 
-def _is_mixed(item: Traced) -> bool:
-    """Whether something private and something else from outside are in one value."""
-    if not (is_outside(item.label) and is_private(item.label)):
+def _carries(address: Traced, facts: Facts) -> bool:
+    """Whether an address from outside takes something private of another source.
+
+    What the model wrote around a reference is another source, and so is what nobody
+    outside has a part in.
+    """
+    if not is_outside(address.label):
         return False
-    return item.how == "text" or any(
-        origin.private and (not origin.open_world or origin.source == "files")
-        for origin in item.label
+    others = OWN.union(*(one.label for one in facts.traced if one is not address))
+    return (
+        is_private(others - address.label)
+        or (address.how == "text" and is_private(address.label))
+        or any(
+            origin.private and (not origin.open_world or origin.source == "files")
+            for origin in address.label
+        )
+        or any("secret://" in str(leaf) for _, leaf in leaves(facts.arguments))
     )
 
 
-def _carrier(traced: Sequence[Traced], arguments: Json, facts: Facts) -> Traced | None:
-    """Return an address from outside that is sent something private."""
-    secret = any(
-        isinstance(leaf, str) and "secret://" in leaf for _, leaf in leaves(arguments)
-    )
-    for chosen in traced:
-        others = OWN.union(*(item.label for item in facts.traced if item is not chosen))
-        told = secret or is_private(others - chosen.label)
-        if told and is_outside(chosen.label):
-            return chosen
-    return None
-
-
-def _out(
-    target: str,
-    path: Path,
-    sent: Sequence[tuple[Path, Json]],
-    label: Label,
-    facts: Facts,
-) -> Decision:
-    hosts = {host_of(value) for _, value in sent}  # a yes for a host is one for all
-    host = hosts.pop() if len(hosts) == 1 else ""
+def _out(path: Path, label: Label, facts: Facts) -> Decision:
+    target, places = facts.step.tool, facts.marks.sends_out
+    hosts = {host_of(value) for _, value in sent_values(facts.arguments, places)}
+    host = hosts.pop() if len(hosts) == 1 else ""  # a yes for a host is one for all
     some = (call_errors.offer_host(host),) if "." in host else ()
-    path = path or facts.marks.sends_out[0]  # of a loop, whose list is no argument
+    path = path or places[0]  # of a loop, whose list is no argument
     reason = call_errors.asks_out(path, describe(label), private_in(label))
-    offers, way_out = (*some, _every(target, facts)), call_errors.out_way_out(target)
-    return _asks(target, facts, reason, way_out, offers)
+    offers, way_out = (*some, _every(facts)), call_errors.out_way_out(target)
+    return _asks(facts, reason, way_out, offers)
 
 
 def host_of(value: Json, *, port: bool = True) -> str:
@@ -170,124 +151,99 @@ def host_of(value: Json, *, port: bool = True) -> str:
 # --- Deeds ----------------------------------------------------------------------------
 
 
-def deeds(
-    target: str, spec: CommandSpec, arguments: Json, facts: Facts, mild: bool = False
-) -> Decision | None:
+def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
     """Rule Deeds: a plan written before reading runs; later, a yes.
 
     No value from outside may stand where the command takes the user's only. After
     something from outside was shown, every effect takes a yes but for new files and
     additions to those that the request names. `mild`: only effects that destroy.
     """
-    origins, effects, marks = facts.origins, spec.effects, facts.marks
+    origins, marks, command = facts.origins, facts.marks, facts.step.command
+    effects = command.spec.effects
     if effects.asks_inside:
         return None
-    free = bool(origins.read) and not effects.readonly
-    free = free and is_free_file_use(arguments, facts)
+    free = bool(origins.read) and is_free_file_use(facts)
     for item in facts.traced:
-        if not is_outside(item.label) or item.how in ("file", "near"):
+        is_free = item.how in ("file", "near") or (free and item.how == "literal")
+        if is_free or not is_outside(item.label) or not _is_unsaid(item, facts):
             continue
-        if item.how == "literal" and (free or marks.file_use(item.path) == "run"):
-            continue  # what runs is decided below
-        if _is_unsaid(spec, item, facts):
-            if item.how == "loop":
-                reason = call_errors.asks_repeated(describe(item.label))
-            elif marks.file_use(item.path) and item.how == "literal":
-                reason = _asks_deed(arguments, facts, item)
-            else:
-                reason = call_errors.asks_guarded(item.path, describe_traced(item))
-            decision = _deed(target, arguments, facts, reason)
-            if marks.trusted_only or (origins.read and not free):
-                return decision  # a declaration alone would not help
-            told = call_errors.undeclared_way_out(target, spec.name)
-            return replace(decision, way_out=told)
-    scripts = named_files(arguments, marks, "run")
-    for script in scripts:
+        if item.how == "loop":
+            reason = call_errors.asks_repeated(describe(item.label))
+        elif marks.file_use(item.path) and item.how == "literal":
+            reason = _asks_deed(facts, item)
+        else:
+            reason = call_errors.asks_guarded(item.path, describe_traced(item))
+        decision = _deed(facts, reason)
+        if marks.trusted_only or (origins.read and not free):
+            return decision  # a declaration alone would not help
+        told = call_errors.undeclared_way_out(facts.step.tool, command.spec.name)
+        return replace(decision, way_out=told)
+    for script in facts.named("run"):
         if label := origins.code_from_outside(script):
-            reason = call_errors.asks_code(describe(label))
-            return _deed(target, arguments, facts, reason)
-    if scripts:
-        free = origins.walls and all(_is_chosen(one, facts) for one in scripts)
+            return _deed(facts, call_errors.asks_code(describe(label)))
     if effects.readonly or not origins.read or free:
         return None
-    if mild and not (effects.destructive or scripts):
+    if mild and not effects.destructive:
         return None
-    return _deed(target, arguments, facts, _asks_deed(arguments, facts))
+    return _deed(facts, _asks_deed(facts))
 
 
-def _asks_deed(arguments: Json, facts: Facts, item: Traced | None = None) -> str:
+def _asks_deed(facts: Facts, item: Traced | None = None) -> str:
     """Why a deed is asked about; `item`: an unnamed path."""
-    marks, words = facts.marks, facts.origins.own_words
-    written = named_files(arguments, marks, "write", "change")
-    code = [path for path in written if not is_document(path, words)]
-    name = "" if item is None else str(item.value)
-    if (
-        item is None or code or any(name == path for path, _, why in facts.own if why)
-    ):  # to name it would not be enough
-        return call_errors.asks_deed(describe(facts.origins.read), code)
-    # what lies outside of the workspace is nothing to tell the model of
-    is_new = is_plain(name) and operations.look(facts.workspace, name) is None
-    use = str(marks.file_use(item.path))
-    use = "move" if use == "remove" and marks.moves else use
-    return call_errors.asks_path(name, use, is_new=is_new)
+    words = facts.origins.own_words
+    code = [p for p in facts.named("write", "change") if not is_document(p, words)]
+    is_free_if_named = not code and any(use != "read" for *_, use in facts.uses)
+    path = item.path if item is not None and is_free_if_named else None
+    for at, name, use in facts.uses:
+        if at == path and use != "run" and name not in facts.risky:
+            # what lies outside of the workspace is nothing to tell the model of
+            is_new = is_plain(name) and operations.look(facts.workspace, name) is None
+            return call_errors.asks_path(name, use, is_new=is_new)
+    return call_errors.asks_deed(describe(facts.origins.read), code)
 
 
-def _is_unsaid(spec: CommandSpec, item: Traced, facts: Facts) -> bool:
+def _is_unsaid(item: Traced, facts: Facts) -> bool:
     """Whether a place for the user's values only holds another."""
-    places, path = facts.marks.trusted_only, item.path
-    if is_covered(places, path) or (not places and spec.effects.destructive):
-        return not _is_said(item.value, facts)
-    if not any(covers(place[: len(path)], path) for place in places):
+    value, path, words = item.value, item.path, facts.origins.own_words
+    places = facts.marks.trusted_only
+    if not places and facts.step.command.spec.effects.destructive:
+        places = ((),)  # it says of none that it takes others'
+    if not _meets(places, path):
         return False
-    whole: Any = item.value
-    if not isinstance(whole, dict | list | tuple):
-        return True  # an object has what it has in that place
-    inside = leaves(item.value, path)
-    return any(
-        is_covered(places, at) and not _is_said(value, facts) for at, value in inside
-    )
+    whole = is_covered(places, path)
+    found = leaves(value, ("",) if whole else path)
+    inside = [leaf for at, leaf in found if whole or is_covered(places, at)]
+    if inside:
+        return not all(is_own(leaf, words) for leaf in inside)
+    # an object has what it has in that place, and nothing is nobody's word
+    return whole or not isinstance(value, dict | list | tuple)
 
 
-def _is_said(value: Json, facts: Facts) -> bool:
-    found = [leaf for _, leaf in leaves(value, ("",))]
-    return bool(found) and all(is_own(leaf, facts.origins.own_words) for leaf in found)
+def _deed(facts: Facts, reason: str) -> Decision:
+    uses = {use for _, use in facts.marks.files}
+    way_out = call_errors.deed_way_out(facts.step.tool, uses)
+    return _asks(facts, reason, way_out, offers_of(facts))
 
 
-def _is_chosen(script: str, facts: Facts) -> bool:
-    """Whether this request made a script, or names it."""
-    origins = facts.origins
-    return normal(script) in origins.fresh or is_named(script, origins.own_words)
-
-
-def _deed(target: str, arguments: Json, facts: Facts, reason: str) -> Decision:
-    way_out = call_errors.deed_way_out(target, {use for _, use in facts.marks.files})
-    return _asks(target, facts, reason, way_out, offers_of(target, arguments, facts))
-
-
-def offers_of(target: str, arguments: Json, facts: Facts) -> tuple[str, ...]:
+def offers_of(facts: Facts) -> tuple[str, ...]:
     """Offer the calls with these recipients and files, then every call."""
-    marks, every = facts.marks, _every(target, facts)
+    marks, every = facts.marks, _every(facts)
     given = [
         value
-        for path, value in leaves(arguments)
+        for path, value in leaves(facts.arguments)
         if is_covered(marks.trusted_only, path) or marks.file_use(path) in CHANGES
     ]
-    if not given or any(use == "run" for _, use in marks.files):
+    if not given or facts.named("run"):
         return (every,)
-    return _every(target, facts, given), every
+    return _every(facts, given), every
 
 
-def _every(target: str, facts: Facts, given: Sequence[Json] = ()) -> str:
+def _every(facts: Facts, given: Sequence[Json] = ()) -> str:
     own = bool(facts.own) if facts.marks.changes_files else None
-    return call_errors.offer_calls(target, given, own=own)
+    return call_errors.offer_calls(facts.step.tool, given, own=own)
 
 
-def _asks(
-    target: str, facts: Facts, reason: str, way_out: str, offers: tuple[str, ...]
-) -> Decision:
-    return Decision(
-        verdict="ask",
-        reason=reason,
-        way_out=way_out if facts.origins.request else call_errors.yes_way_out(target),
-        offers=offers,
-    )
+def _asks(facts: Facts, reason: str, way_out: str, offers: tuple[str, ...]) -> Decision:
+    if not facts.origins.request:  # no user who could ask for it
+        way_out = call_errors.yes_way_out(facts.step.tool)
+    return Decision(verdict="ask", reason=reason, way_out=way_out, offers=offers)

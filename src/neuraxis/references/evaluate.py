@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from neuraxis.references.asset_ref import (
 from neuraxis.references.filters import Operation, apply
 from neuraxis.references.path import RESPONSE
 from neuraxis.references.render import Budget, ReferenceFailure, as_text, failure
-from neuraxis.references.template import Template
+from neuraxis.references.template import Binding, Template
 from neuraxis.specs import Json
 
 
@@ -84,6 +84,26 @@ def _as_text(value: Any, budget: Budget) -> str:
 def _unreadable(value: Any, error: Exception) -> ReferenceFailure:
     what = f"{type_name(value)} that raises {type(error).__name__}"
     return failure("a value that can be looked into", what)
+
+
+def fill_in(
+    value: Json,
+    bindings: Iterable[Binding],
+    asset_refs: Iterable[tuple[Path, AssetRef]],
+    resolve: Callable[[AssetRef], Any],
+    wants_text: Callable[[Path], bool] = lambda path: False,
+) -> Json:
+    """Return a value with its references resolved, and nothing checked.
+
+    Raises:
+        ReferenceFailure: one does not fit.
+    """
+    found: dict[Path, Any] = {
+        at.path: evaluate(at.template, resolve, wants_text(at.path), path=at.path)
+        for at in bindings
+    }
+    found.update((path, resolve(ref)) for path, ref in asset_refs)
+    return fill(value, found)
 
 
 def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:

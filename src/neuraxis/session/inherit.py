@@ -70,13 +70,11 @@ class Inherited(Struct, frozen=True, kw_only=True):
         )
         origins = Origins(
             files={name: label for name, label in files if name is not None},
-            is_nested=True,
             request=list(outer_origins.request),
-            asked_by=tuple(outer_origins.request),
             # the parent's model may have written what it read into the request
             private=outer_origins.private - {self.outer.call_id.partition(".")[0]},
             sent=outer_origins.sent,
-            given=label,
+            handed=label,
         )
         # what the outer model read may have influenced the request that it passes on
         origins.reads(label | outer_origins.read)

@@ -457,7 +457,7 @@ def test_going_on_later_knows_what_the_calls_were_made_of() -> None:
     )  # fmt: skip
     origins = Origins()
     replay(origins, [started])
-    assert is_outside(origins.inputs["a2"])
+    assert is_outside(origins.results["a2"])
     assert is_outside(origins.of_file(Path("w"), "notes/x.py"))
 
 

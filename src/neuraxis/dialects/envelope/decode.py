@@ -34,10 +34,9 @@ from neuraxis.dialects.lenient_reading import (
 )
 from neuraxis.dialects.shown import (
     Sent,
-    is_yaml_message,
     nameless_call,
     sent_calls,
-    yaml_blocks,
+    yaml_call,
 )
 from neuraxis.formatting import path_text, quote
 from neuraxis.messages import Call, CallError, Path, Reply
@@ -176,11 +175,10 @@ def _command(piece: Piece) -> str:
 
 def _other_form(text: str, sent: Sent, is_tool: IsTool) -> CallError | None:
     """Return an error for calls in another format, not meant as text."""
-    for start, block in yaml_blocks(text, sent.found):
-        if is_yaml_message(block):
-            return call_error(
-                broken(text, start, "expected the message in JSON, got YAML").fault
-            )
+    if (start := yaml_call(text, sent.found, is_tool)) is not None:
+        return call_error(
+            broken(text, start, "expected the message in JSON, got YAML").fault
+        )
     begun = next(
         (
             piece.start

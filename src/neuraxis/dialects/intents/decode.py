@@ -38,10 +38,9 @@ from neuraxis.dialects.lenient_reading import (
 )
 from neuraxis.dialects.shown import (
     Sent,
-    is_yaml_message,
     nameless_call,
     sent_calls,
-    yaml_blocks,
+    yaml_call,
 )
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError, Reply
@@ -57,12 +56,6 @@ _TOOL_MEMBER = re.compile(r"[\"'“‘]tool[\"'”’]\s*:\s*[\"'“‘]")
 _SAYS_NAME = re.compile(r"[\"'“‘]?\b(?:tool_|function_)?name[\"'”’]?\s*:")
 _SAYS_ARGUMENTS = re.compile(r"\b(?:arguments|parameters)[\"'”’]?\s*:")
 _FIRST_KEY = re.compile(r"[\s\[{]*+[\"']([^\"'\n]{1,200})[\"']\s*:\s*\{")
-_YAML_NAME = re.compile(
-    r"^[ \t]{0,8}(?:-[ \t]+)?(?:(?:tool|function)(?:_name)?|name|action|command)"
-    r":[ \t]*[\"']?([\w.-]{1,200})[\"']?[ \t]*$"
-    r"|^(?:-[ \t]+)?([\w.-]{1,200}):[ \t]*\n[ \t]+[\w-]{1,200}:",
-    re.MULTILINE,
-)
 _YAML = re.compile(
     r"^[ \t-]*(?:name|tool|function|action):[ \t]*[\"']?([\w.-]{1,200})[\"']?"
     r"[^\S\n]*+\n\s*+(?:arguments|parameters|args|input):",
@@ -242,6 +235,8 @@ def _find_blocks(
                 return [], piece.fault
     if sent.unclear is not None:
         return [], sent.unclear
+    if (next_call := _cut_next_call(text, found, is_ours)) is not None:
+        return [], next_call
     if (lost := nameless_call(text, sent)) is not None:
         return [], lost
     groups = adjacent(text, [piece for piece in found if is_ours(piece)])
@@ -279,6 +274,22 @@ def _find_marked(
     return groups[:1], None
 
 
+def _cut_next_call(
+    text: str, found: Sequence[Piece], is_ours: Callable[[Piece], bool]
+) -> Fault | None:
+    """Return the fault of a call that is cut off behind another."""
+    end = max((piece.end for piece in found if is_ours(piece)), default=len(text))
+    rest = text[end:].lstrip(" \t\n,")
+    start = len(text) - len(rest)
+    if rest.strip() in ("{", "["):
+        return broken(text, start, "expected the next call, got nothing").fault
+    for piece in found:
+        fault = piece.fault
+        if piece.start == start and fault is not None and fault.code == "truncated":
+            return fault
+    return None
+
+
 def _says_tool(text: str, is_tool: IsTool) -> bool:
     """Return whether broken JSON begins with the name of a tool."""
     key = _FIRST_KEY.match(text)
@@ -291,10 +302,8 @@ def _lost_bracket(text: str, sent: Sent, is_tool: IsTool) -> Fault | None:
     if listed is not None and is_tool(listed[1]) and not sent.shown:
         expected = f"expected {quote(listed[1])} with its arguments in JSON"
         return broken(text, 0, expected).fault
-    for start, block in yaml_blocks(text, sent.found):
-        names = (match[1] or match[2] for match in _YAML_NAME.finditer(block))
-        if is_yaml_message(block) or any(map(is_tool, names)):
-            return broken(text, start, "expected the call in JSON, got YAML").fault
+    if (start := yaml_call(text, sent.found, is_tool)) is not None:
+        return broken(text, start, "expected the call in JSON, got YAML").fault
     for piece in sent.found:
         if (
             piece.value

@@ -40,10 +40,7 @@ PROGRAM: Label = frozenset((Origin(source="the program", private=True),))
 
 def is_outside(label: Label) -> bool:
     """Whether somebody else may have written some of it."""
-    for origin in label:  # noqa: SIM110 - `any` is five times slower for one or two
-        if origin.open_world:
-            return True
-    return False
+    return any(origin.open_world for origin in label)
 
 
 def is_private(label: Label) -> bool:

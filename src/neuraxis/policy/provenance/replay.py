@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from msgspec import Struct
+
 from neuraxis.events import (
     AssetStored,
     CallFinished,
@@ -37,100 +39,89 @@ def replay(
 
     A call that never told its end may have written any file that it names.
     """
+    past = _Past(origins=origins)
+    for event in events:
+        past.hear(event)
+    for (call_id, *_), arguments in past.running.items():
+        label = origins.results.get(call_id, OWN)
+        for _, value in leaves([*arguments]):
+            if is_outside(label) and isinstance(value, str) and len(value) < 300:
+                origins.wrote(value, label)
+    shown = [own for own in origins.results if own.partition(".")[0] not in untold]
+    origins.told(shown)
+
+
+class _Past(Struct):
+    """State of a replay."""
+
+    origins: Origins
+    given: Label = OWN
     running: dict[tuple[str, ...], tuple[Json, Json]] = {}
+    """Calls without an end: their arguments as written, and what these led to."""
     started: set[str] = set()
     of_tool: dict[tuple[str, str], Label] = {}
     changed: dict[int, list[str]] = {}
-    given: Label = OWN
-    for event in events:
+
+    def hear(self, event: Event | Unknown) -> None:
+        origins = self.origins
         match event:
             case SessionStarted():
-                given = from_told(event.origins)
-                origins.reads(given)
-            case MessageSent(sender="user"):
-                if not is_outside(given):
-                    origins.said(event.content)
-            case AssetStored() if event.id not in started:
+                self.given = from_told(event.origins)
+                origins.reads(self.given)
+            case MessageSent(sender="user") if not is_outside(self.given):
+                origins.said(event.content)
+            case AssetStored() if event.id not in self.started:  # attached
                 own = PROGRAM if event.own else FILES
-                label = given if origins.is_nested else own
-                origins.is_made_of(label, event.id)  # attached
+                label = own if origins.handed is None else self.given
+                origins.is_made_of(label, event.id)
             case CallStarted():
-                # `shown` has what its references led to
-                running[event.id,] = (event.arguments, event.shown)
-                started.add(event.id)
-                tool = (event.plugin, event.command)
-                of_tool[tool] = of_tool.get(tool, OWN) | _replay_start(origins, event)
+                self.started.add(event.id)
+                self.running[event.id,] = (event.arguments, event.shown)
+                label, tool = from_told(event.origins), (event.plugin, event.command)
+                self.of_tool[tool] = self.of_tool.get(tool, OWN) | label
+                origins.is_made_of(label, event.id)
             case Inside():
-                _replay_inside(origins, event, running)
+                self._hear_inside(event)
             case CallFinished():
-                running.pop((event.id,), None)
-                label = of_tool.get((event.plugin, event.command), OWN)
-                _replay_finish(origins, event, started, label)
-            case FileChanged() | RunUndone():
-                _replay_undo(origins, event, changed)
+                self._hear_end(event)
+            case FileChanged():
+                self.changed.setdefault(event.run, []).append(event.path)
+                if event.before and event.kind in ("append", "edit", "move"):
+                    label = origins.files.get(event.path, FILES)
+                    label |= origins.kept.get(event.call, OWN)
+                    origins.kept[event.call] = label
+            case RunUndone():
+                for path in self.changed.get(event.run, ()):
+                    origins.restored(path)
             case _:
                 pass
-    for (call_id, *_), arguments in running.items():
-        label = origins.results.get(call_id, OWN)
-        for _, value in (pair for one in arguments for pair in leaves(one)):
-            if is_outside(label) and isinstance(value, str) and len(value) < 300:
-                origins.wrote(value, label)
-    origins.told(
-        [own for own in origins.results if own.partition(".")[0] not in untold]
-    )
 
+    def _hear_end(self, event: CallFinished) -> None:
+        origins = self.origins
+        self.running.pop((event.id,), None)
+        if event.id not in self.started:  # answered with an earlier result (`same`)
+            label = self.of_tool.get((event.plugin, event.command), OWN)
+            origins.is_made_of(label, event.id)
+        label = origins.results.get(event.id, OWN) | origins.kept.pop(event.id, OWN)
+        for path in event.wrote:
+            origins.wrote(path, label)
+        if event.status == "skipped":  # also if it ran: it was given up
+            origins.forget({event.id})
 
-def _replay_undo(
-    origins: Origins, event: FileChanged | RunUndone, changed: dict[int, list[str]]
-) -> None:
-    if isinstance(event, FileChanged):
-        changed.setdefault(event.run, []).append(event.path)
-        if event.before and event.kind in ("append", "edit", "move"):
-            label = origins.files.get(event.path, FILES)
-            origins.kept[event.call] = origins.kept.get(event.call, OWN) | label
-        return
-    for path in changed.get(event.run, ()):
-        origins.restored(path)
-
-
-def _replay_finish(
-    origins: Origins, event: CallFinished, started: set[str], label: Label
-) -> None:
-    """Take up a call's end; `label`: of earlier calls like it."""
-    if event.id not in started:  # answered with what one of them gave (`same`)
-        origins.is_made_of(label, event.id)
-    for path in event.wrote:
-        kept = origins.kept.get(event.id, OWN)
-        origins.wrote(path, origins.results.get(event.id, OWN) | kept)
-    origins.kept.pop(event.id, None)
-    if event.status == "skipped":  # also if it ran: it was given up
-        origins.forget({event.id})
-
-
-def _replay_inside(
-    origins: Origins,
-    event: Inside,
-    running: dict[tuple[str, ...], tuple[Json, Json]],
-) -> None:
-    told = innermost(event.event)
-    if told.get("type") in ("session_started", "call_started"):
-        origins.adds(event.id, from_told(told.get("origins") or ()))
-    label = origins.results.get(event.id, OWN)
-    for path in (*(told.get("wrote") or ()), *(told.get("files") or ())):
+    def _hear_inside(self, event: Inside) -> None:
+        told = innermost(event.event)
+        call = (event.id, event.session, str(told.get("id")))
+        match told.get("type"):
+            case "session_started":
+                self.origins.adds(event.id, from_told(told.get("origins") or ()))
+            case "call_started":
+                self.origins.adds(event.id, from_told(told.get("origins") or ()))
+                self.running[call] = (told.get("arguments"), told.get("shown"))
+            case "call_finished":
+                self.running.pop(call, None)
+            case _:
+                pass
+        label = self.origins.results.get(event.id, OWN)
         if is_outside(label):  # what is the user's own is told by the call itself
-            origins.wrote(str(path), label)
-    own = (event.id, event.session, str(told.get("id")))
-    if told.get("type") == "call_started":
-        running[own] = (told.get("arguments"), told.get("shown"))
-    elif told.get("type") == "call_finished":
-        running.pop(own, None)
-
-
-def _replay_start(origins: Origins, event: CallStarted) -> Label:
-    label = from_told(event.origins)
-    if label:
-        origins.is_made_of(label, event.id)
-        source = f"{event.plugin}.{event.command}"
-        if others := frozenset(one for one in label if one.source != source):
-            origins.inputs[event.id] = others
-    return label
+            for path in (*(told.get("wrote") or ()), *(told.get("files") or ())):
+                self.origins.wrote(str(path), label)

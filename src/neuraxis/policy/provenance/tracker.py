@@ -35,7 +35,6 @@ from neuraxis.references.path import RESPONSE
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
 from neuraxis.schema.annotations import is_covered
-from neuraxis.specs import CommandSpec
 
 IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
 """Files that a script may load as code without naming them."""
@@ -59,23 +58,17 @@ class Origins(Struct):
     private: set[str] = set()
     """Calls that read something private, shown or not: what it decides tells it."""
     request: list[str] = []
-    """What the user said in this request."""
-    asked_by: tuple[str, ...] = ()
-    """The request of the run around a nested session."""
+    """What the user said in this request; in a nested session, in the one around it."""
     instructions: str = ""
     """What the program told the model; its words count in each request."""
     sent: set[str] = set()
     """Addresses that something was sent to, since the user last wrote."""
     written: dict[str, list[str]] = {}
     """Files that each running call wrote."""
-    inputs: dict[str, Label] = {}
-    """As `results`, without what the command itself adds: of its vouched fields."""
-    fields: dict[str, tuple[Path, ...]] = {}
-    """The vouched fields of each answer, by call id."""
-    given: Label = OWN
-    """What a session inside of a command is handed is made of: requests and objects."""
-    is_nested: bool = False
-    """Whether a command handed over the requests and the objects."""
+    vouched: dict[str, tuple[tuple[Path, ...], Label]] = {}
+    """By call id: the vouched fields of an answer, and what its call was made of."""
+    handed: Label | None = None
+    """Of the requests and objects that a command hands a nested session, if it is."""
     undeclared_outside: bool = False
     """Whether a command that says nothing of it counts as one that others write."""
     private_sources: frozenset[str] = frozenset()
@@ -101,10 +94,9 @@ class Origins(Struct):
         self.told(self.unseen)
         self.unseen.clear()
         self.fresh.clear()
-        self.request[:] = self.asked_by
-        if not self.is_nested:
+        if self.handed is None:
             self.sent.clear()
-            self.request.append(text)
+            self.request[:] = [text]
 
     @property
     def own_words(self) -> tuple[str, ...]:
@@ -122,8 +114,7 @@ class Origins(Struct):
         """These run together: one that fails stops those behind it."""
         self.plan = tuple([step.call.id for step in steps])
         for step in steps if self.read else ():
-            label = self._answer_of(step.tool, step.command.spec)
-            self._reads_private(label, step.call.id)
+            self._reads_private(self._answer_of(step), step.call.id)
 
     def may_tell(self, call_id: str) -> bool:
         """Whether a call may tell something private.
@@ -145,17 +136,15 @@ class Origins(Struct):
         """The label of what a reference leads to."""
         if step.item is not None and ref.asset_id == ITEM:
             return self.results.get(f"{step.item.part_of}.{ITEM}", OWN)
-        fields = self.fields.get(ref.asset_id)
-        path = ref.field_path[len(RESPONSE) :]
-        if fields and not self.read and is_covered(fields, path):
+        fields, inputs = self.vouched.get(ref.asset_id, ((), OWN))
+        if not self.read and is_covered(fields, ref.field_path[len(RESPONSE) :]):
             # chosen before anything from outside was read, and vouched for
-            return self.inputs.get(ref.asset_id, OWN)
+            return inputs
         return self.results.get(ref.asset_id, OWN)
 
     def loops(self, step: Step, loop: Loop) -> None:
         """Record that a step repeats for each item of a list."""
-        refs = [ref for binding in loop.bindings for ref in binding.template.refs]
-        refs += [ref for _, ref in loop.asset_refs]
+        refs = refs_of(loop)
         label = OWN.union(*(self.label(ref, step) for ref in refs))
         if self.read and not refs:
             label |= self.read  # the model wrote the list itself
@@ -190,26 +179,23 @@ class Origins(Struct):
 
     def answers(self, step: Step, traced: Sequence[Traced]) -> Label:
         """Return the label of a call's result; store it before running."""
-        call_id, own = step.call.id, self._answer_of(step.tool, step.command.spec)
+        call_id = step.call.id
         inputs = OWN.union(*(item.label for item in traced))
         # the id may be that of a reply which did not come about
-        for known in (self.results, self.inputs, self.fields):
-            known.pop(call_id, None)
-        if inputs:
-            self.inputs[call_id] = inputs
+        self.results.pop(call_id, None)
+        self.vouched.pop(call_id, None)
         if step.command.vouched:
-            self.fields[call_id] = step.command.vouched
-        if any(
-            item.how not in ("literal", "near") and is_outside(item.label)
-            for item in traced
-        ):
+            self.vouched[call_id] = step.command.vouched, inputs
+        copied = (item for item in traced if item.how not in ("literal", "near"))
+        if any(is_outside(item.label) for item in copied):
             self.copying.add(call_id)
-        self.is_made_of(own | inputs, call_id)
-        return own | inputs
+        label = self._answer_of(step) | inputs
+        self.is_made_of(label, call_id)
+        return label
 
-    def _answer_of(self, target: str, spec: CommandSpec) -> Label:
+    def _answer_of(self, step: Step) -> Label:
         """Rule Outside: what others may have written, and what is not public."""
-        effects = spec.effects
+        target, effects = step.tool, step.command.spec.effects
         if effects.kind == "none":
             return OWN
         outside = effects.open_world if effects.declared else self.undeclared_outside
@@ -226,7 +212,9 @@ class Origins(Struct):
 
     def attached(self, asset_id: str, *, own: bool = False) -> None:
         """An object was handed to the session; `own`: no outsider wrote it."""
-        label = self.given if self.is_nested else PROGRAM if own else FILES
+        label = self.handed
+        if label is None:
+            label = PROGRAM if own else FILES
         self.is_made_of(label, asset_id)
         self.reads(label)  # the model is shown what it is
 
@@ -239,12 +227,11 @@ class Origins(Struct):
     def adds(self, call_id: str, label: Label) -> None:
         """Add origins to a running call, from its nested session."""
         self.is_made_of(label, call_id)
-        self.inputs[call_id] = self.inputs.get(call_id, OWN) | label
-        self.fields.pop(call_id, None)
+        self.vouched.pop(call_id, None)
 
     def forget(self, gone: set[str]) -> None:
         """Remove labels of discarded calls and their items."""
-        for known in (self.results, self.inputs, self.fields):
+        for known in (self.results, self.vouched):
             for call_id in [one for one in known if is_of(one, gone)]:
                 del known[call_id]
 
@@ -254,15 +241,14 @@ class Origins(Struct):
         """Record a file that a call wrote; it replaces the file's label."""
         name = normal(path)
         label |= self.kept.get(call_id, OWN)
-        is_copy = call_id in self.copying or (
-            call_id in self.kept and name in self.copies
-        )
+        keeps_copy = call_id in self.kept and name in self.copies
+        self.files[name] = label if is_outside(label) else OWN
+        self.copies.discard(name)
         if call_id:
             self.written.setdefault(call_id, []).append(path)
             self.fresh.add(name)
-        self.files[name] = label if is_outside(label) else OWN
-        self.copies.discard(name)
-        if self.files[name] and (not call_id or is_copy):
+        is_copy = not call_id or call_id in self.copying or keeps_copy
+        if is_copy and self.files[name]:
             self.copies.add(name)
             self.copied.add(name)
 
@@ -293,3 +279,9 @@ class Origins(Struct):
     def _reads_private(self, label: Label, call_id: str) -> None:
         if is_private(label):
             self.private.add(call_id.partition(".")[0])
+
+
+def refs_of(one: Step | Loop) -> list[AssetRef]:
+    """Return the references of a call, or of a loop's list."""
+    refs = [ref for binding in one.bindings for ref in binding.template.refs]
+    return refs + [ref for _, ref in one.asset_refs]

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from neuraxis.messages import Path
-from neuraxis.schema.annotations import Annotations, FileUse
 from neuraxis.specs import Json
 
 LONGEST = 500
@@ -39,15 +38,6 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
             yield at, item
 
 
-def named_files(arguments: Json, marks: Annotations, *uses: FileUse) -> list[str]:
-    """Return the paths that a call names for one of these uses."""
-    return [
-        str(value)
-        for place, value in leaves(arguments)
-        if value is not None and marks.file_use(place) in uses
-    ]
-
-
 def tokens(text: str) -> list[str]:
     """Split a text at its spaces; drop the punctuation around each token."""
     found = [_bare(part) for part in unicodedata.normalize("NFC", text).split()]
@@ -69,13 +59,7 @@ def is_own(value: Json, texts: Iterable[str]) -> bool:
     wanted = value.split()
     if not all(any(map(str.isalnum, part)) for part in wanted):
         return False
-    wanted = [_folded(part) for part in wanted]
-    for text in texts:
-        said = [_folded(token) for token in tokens(text)]
-        for at in range(len(said) - len(wanted) + 1):
-            if said[at : at + len(wanted)] == wanted:
-                return True
-    return False
+    return any(_line(wanted) in _line(tokens(text)) for text in texts)
 
 
 def place_of(value: Json, text: str) -> int:
@@ -149,8 +133,10 @@ def _bare(part: str) -> str:
     return text[:end]
 
 
-def _folded(token: str) -> str:
-    return token if _SPECIAL.intersection(token) else token.lower()
+def _line(found: Iterable[str]) -> str:
+    """Return tokens in one line, plain words without their case."""
+    folded = (one if _SPECIAL.intersection(one) else one.lower() for one in found)
+    return f" {' '.join(folded)} "
 
 
 def _number(token: str) -> float | None:

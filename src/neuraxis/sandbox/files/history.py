@@ -150,6 +150,13 @@ class FileHistory:
             for name in names
         )
 
+    def wrote_all_of(self, folder: str) -> bool:
+        """Whether a folder is not there, or holds only the runtime's files."""
+        found = operations.look(self.workspace, folder)
+        if found is None:
+            return True
+        return stat.S_ISDIR(found.st_mode) and self._is_all_own(folder, found.st_mode)
+
     def digest(self, path: str) -> str:
         """Return the digest of a file as the person left it.
 
