@@ -135,11 +135,11 @@ class MissingExtra(NeuraxisError):
         names = [package] if isinstance(package, str) else package
         self.package = ", ".join(names)
         self.extra = extra
-        told = ", ".join(map(repr, names))
+        listing = ", ".join(map(repr, names))
         which, them = ("which is", "it") if len(names) == 1 else ("which are", "them")
         super().__init__(
-            f"{purpose} needs the package{'s' * (len(names) > 1)} {told}, {which} not "
-            f"installed. Install {them} with: pip install 'neuraxis[{extra}]'"
+            f"{purpose} needs the package{'s' * (len(names) > 1)} {listing}, {which} "
+            f"not installed. Install {them} with: pip install 'neuraxis[{extra}]'"
         )
 
 

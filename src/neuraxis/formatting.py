@@ -281,8 +281,8 @@ def preview(
         return arguments
     if isinstance(arguments, list):
         given = cast("list[Json]", arguments)
-        told = [part(item) for item in given[:items]]
-        return told if len(given) <= items else [*told, f"… ({len(given)} items)"]
+        shown = [part(item) for item in given[:items]]
+        return shown if len(given) <= items else [*shown, f"… ({len(given)} items)"]
     return show_object(arguments)
 
 
@@ -353,9 +353,9 @@ class Named(StructMeta):
                 return super().__call__(*args, **given)
             except TypeError as error:
                 known = cls.__struct_fields__
-                said = next(
+                message = next(
                     (no_argument(n, known) for n in given if n not in known), ""
                 )
                 if args:
-                    said = f"write the names, such as {cls.__name__}({known[0]}=...)"
-                raise TypeError(f"{cls.__name__}: {said or error}") from None
+                    message = f"write the names, such as {cls.__name__}({known[0]}=...)"
+                raise TypeError(f"{cls.__name__}: {message or error}") from None

@@ -97,9 +97,9 @@ class Prose:
     def _new(self, whole: str) -> str:
         """Return what the reply's words have more than before."""
         before, self.said = self.said, whole or self.said
-        said = before if whole.startswith(before) else ""  # it was completed
-        new = whole[len(said) :]
-        is_apart = new and not said and (before or self._said_before)
+        shown = before if whole.startswith(before) else ""  # it was completed
+        new = whole[len(shown) :]
+        is_apart = new and not shown and (before or self._said_before)
         return f"\n\n{new}" if is_apart else new
 
 

@@ -51,13 +51,13 @@ class Effects(Struct, frozen=True, kw_only=True, eq=False):
 
     def __eq__(self, other: object) -> bool:
         # Writing the default equals writing nothing.
-        return isinstance(other, Effects) and self._said == other._said
+        return isinstance(other, Effects) and self._compared == other._compared
 
     def __hash__(self) -> int:
-        return hash(self._said)
+        return hash(self._compared)
 
     @property
-    def _said(self) -> tuple[str, bool, bool, bool, bool]:
+    def _compared(self) -> tuple[str, bool, bool, bool, bool]:
         return (
             self.kind,
             self.destructive,

@@ -200,16 +200,16 @@ def _plugins_of(source: Any) -> Generator[Sequence[Plugin], None, None]:
 def findings(plugin: Plugin) -> list[ManifestProblem]:
     """Return the errors and warnings of a plugin that was loaded."""
     file = plugin.spec.source
-    told = (
+    lines = (
         *_undescribed(plugin),
         *_undeclared(plugin),
         *_wrong_examples(plugin),
         *_not_shown(plugin),
     )
     whole = Spot(file, 1 if file.endswith(".py") else 0, "")
-    spots = {"": whole, **_spots_of(plugin)} if told else {}
+    spots = {"": whole, **_spots_of(plugin)} if lines else {}
     found = [*plugin.problems, *without_code(plugin)]
-    for name, text in told:
+    for name, text in lines:
         spot = spots[name]
         message = f"{name}: {text}" if name else text
         found.append(
@@ -250,8 +250,8 @@ def _not_shown(plugin: Plugin) -> Iterator[tuple[str, str]]:
     for dialect in DIALECTS:
         text = prompt_of(plugin, dialect)
         for name, item in plugin.commands.items():
-            said = registry.tool_name(item) if dialect == "intents" else name
-            if plugin.spec.listed and dialect != "native" and said not in text:
+            shown_as = registry.tool_name(item) if dialect == "intents" else name
+            if plugin.spec.listed and dialect != "native" and shown_as not in text:
                 yield name, f"{dialect} does not show it"
 
 
@@ -386,7 +386,7 @@ def round_trip(dialect: str | Dialect, calls: Sequence[Call]) -> None:
     reply = spoken.decode(completion, next_id=lambda: next(ids, "more"))
     if reply.errors:
         raise AssertionError(f"{spoken.name}: {reply.errors[0].message}")
-    wanted, found = _said(calls), _said(reply.calls)
+    wanted, found = _comparable(calls), _comparable(reply.calls)
     if wanted != found:
         raise AssertionError(f"{spoken.name}: wrote {wanted}, read {found}")
 
@@ -401,7 +401,7 @@ def _teach(native: Native, calls: Sequence[Call]) -> None:
     native.native_tools(specs, tools)
 
 
-def _said(calls: Sequence[Call]) -> list[tuple[Any, ...]]:
+def _comparable(calls: Sequence[Call]) -> list[tuple[Any, ...]]:
     return [
         (item.id, item.target, item.arguments, item.name, item.literal)
         for item in calls

@@ -17,9 +17,9 @@ from neuraxis.assets.describe import (
     FIRST_ITEMS,
     TEXT,
     describe,
+    json_size,
     line_of,
     meta_of,
-    said_size,
     size_of,
     size_text,
 )
@@ -107,10 +107,10 @@ def test_the_parts_of_an_object_are_its_size() -> None:
 @pytest.mark.parametrize("value", ["text", True, 0, 1.5, None, [1, "a"], {"a": {}}])
 def test_the_size_of_what_is_said(value: Any) -> None:
     """About that of its text, never less for what is large."""
-    assert said_size(value) > 0
-    assert said_size([value] * 500) >= 500
-    assert said_size(10**400) > 400
-    assert said_size("x" * 400) == 400
+    assert json_size(value) > 0
+    assert json_size([value] * 500) >= 500
+    assert json_size(10**400) > 400
+    assert json_size("x" * 400) == 400
 
 
 def test_libraries_say_their_own_size() -> None:

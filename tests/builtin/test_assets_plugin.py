@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuraxis import Session, command
-from neuraxis.assets.describe import said_size
+from neuraxis.assets.describe import json_size
 from neuraxis.assets.store import INLINE_BYTES
 from neuraxis.builtin.assets import grep, lines, plugin
 from neuraxis.errors import CommandError
@@ -191,10 +191,10 @@ def test_no_page_becomes_an_asset(name: str) -> None:
             continue
         for count in (1, 40, 1000):
             view = getattr(plugin, name)(value, count=count)
-            assert said_size(view) <= INLINE_BYTES
+            assert json_size(view) <= INLINE_BYTES
     if name != "asset_rows":
         found = plugin.asset_grep(tea, "茶", _context(), most=200)
-        assert said_size(found) <= INLINE_BYTES
+        assert json_size(found) <= INLINE_BYTES
 
 
 @pytest.mark.parametrize(

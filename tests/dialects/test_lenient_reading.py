@@ -12,8 +12,8 @@ from neuraxis.dialects.lenient_reading import (
     FENCED,
     adjacent,
     open_thought,
-    said_around,
     thoughts,
+    words_around,
 )
 from neuraxis.parsing.json_scan import Piece, Value, pieces
 
@@ -33,7 +33,7 @@ def _said(text: str, block: list[Piece] | None = None) -> tuple[list[str], list[
     notes: dict[str, None] = {}
     found = list(pieces(text))
     taken = _values(text) if block is None else block
-    return list(said_around(text, found, taken, _is_ours, notes)), list(notes)
+    return list(words_around(text, found, taken, _is_ours, notes)), list(notes)
 
 
 def test_thoughts_are_read_without_their_tags() -> None:

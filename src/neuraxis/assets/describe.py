@@ -44,14 +44,14 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 T = TypeVar("T")
 
 
-def said_size(said: Json) -> int:
+def json_size(value: Json) -> int:
     """Return the approximate bytes of a JSON value's text."""
-    if isinstance(said, str):
-        return len(said)
-    if isinstance(said, bool | int | float) and -_LARGE < said < _LARGE:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, bool | int | float) and -_LARGE < value < _LARGE:
         return 8
-    rough = size_of(said)
-    return rough if rough > _ESTIMATED else len(json.dumps(said))
+    rough = size_of(value)
+    return rough if rough > _ESTIMATED else len(json.dumps(value))
 
 
 def size_of(value: Any, most: float = math.inf) -> int:
@@ -192,10 +192,10 @@ def _is_pair(shape: Any) -> bool:
 
 def _table(value: Any, shape: tuple[int, int]) -> str:
     types = list(getattr(value, "dtypes", ()))
-    told = [
+    columns_text = [
         f"{name} {kind}" for name, kind in zip(list(value.columns), types, strict=False)
     ]
-    return f"{shape[0]} rows, {shape[1]} columns: {_names(told)}"
+    return f"{shape[0]} rows, {shape[1]} columns: {_names(columns_text)}"
 
 
 def _fields_of(value: Any) -> Mapping[str, Any]:
@@ -214,18 +214,18 @@ def _item(value: Any) -> str:
     fields = _attribute_or(_fields_of, value, {})
     if not fields:
         return ""
-    told: list[str] = []
+    texts: list[str] = []
     for name, field in islice(fields.items(), FIELDS // 4):
         said = describe(field)
         text = said if isinstance(said, str) else _written(said)
         short = text[: FIELD - 1] + _MORE if len(text) > FIELD else text
-        told.append(f"{str(name)[:40]}: {short}")
-    if sum(map(len, told)) > FIELDS or len(told) < len(fields):
+        texts.append(f"{str(name)[:40]}: {short}")
+    if sum(map(len, texts)) > FIELDS or len(texts) < len(fields):
         return _names(list(fields))  # all names are of more use than some values
-    return ", ".join(told)
+    return ", ".join(texts)
 
 
-def _told_item(value: Any) -> Json:
+def _item_text(value: Any) -> Json:
     fields = _item(value)
     return f"{_class(value)} {fields}" if fields else describe(value)
 
@@ -288,19 +288,19 @@ def meta_of(
         shown = 0
         for name, item in _children(container):
             here = f"{path}/{name}"
-            told = _told_item(item) if is_list else describe(item)
+            text = _item_text(item) if is_list else describe(item)
             # A single trailing slash is ignored, so two stand for the key "".
-            told_as = here if name else f"{here}/"
+            shown_as = here if name else f"{here}/"
             # 40 characters are reserved for the line that counts omitted places.
             room = budget - 40 - len(path) - used
             first = is_list and not shown
-            if (container is content or first) and told is not item:
+            if (container is content or first) and text is not item:
                 # The beginning of the most useful description is better than nothing.
-                told = _shortened(told_as, item, told, room)
-            cost = _cost(told_as, told)
+                text = _shortened(shown_as, item, text, room)
+            cost = _cost(shown_as, text)
             if shown >= most or cost > room:
                 break
-            meta[told_as] = told
+            meta[shown_as] = text
             used += cost
             shown += 1
             if _is_container(item) and item and not (is_list and _is_told(item)):
@@ -314,22 +314,22 @@ def meta_of(
     return meta
 
 
-def _written(told: Json) -> str:
-    return json.dumps(told, ensure_ascii=False)
+def _written(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
-def _cost(name: str, told: Json) -> int:
-    return len(_written({name: told}))
+def _cost(name: str, text: Json) -> int:
+    return len(_written({name: text}))
 
 
-def _shortened(name: str, item: Any, told: Json, room: int) -> Json:
+def _shortened(name: str, item: Any, text: Json, room: int) -> Json:
     """Shorten a description to fit, at the end of a column's name."""
-    over = _cost(name, told) - room
-    if over <= 0 or not isinstance(told, str):
-        return told
-    short = told[: -over - len(_MORE)]
+    over = _cost(name, text) - room
+    if over <= 0 or not isinstance(text, str):
+        return text
+    short = text[: -over - len(_MORE)]
     if len(short) < TEXT // 2:
-        return told
+        return text
     if not isinstance(item, str):
         whole, comma, _ = short.rpartition(", ")
         short = whole + comma or short

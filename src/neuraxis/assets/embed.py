@@ -76,14 +76,14 @@ def _shown(value: Any, ref: AssetRef, save: Save) -> str:
             return _picture(value, ref, save)
     except CannotBeShown:
         pass
-    can_be_said, said = to_json_value(value)
-    if not can_be_said:
+    is_json, plain = to_json_value(value)
+    if not is_json:
         told = describe(value)
         return told if isinstance(told, str) else json.dumps(told)
-    if isinstance(said, dict | list):
-        text = json.dumps(said, ensure_ascii=False, indent=2)
+    if isinstance(plain, dict | list):
+        text = json.dumps(plain, ensure_ascii=False, indent=2)
         return f"\n```json\n{_cut(text, TEXT)}\n```\n"
-    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
 def _name(ref: AssetRef, ending: str) -> str:
@@ -207,8 +207,8 @@ def plain_cell(value: Any) -> str:
 def _one_line(value: Any) -> str:
     if value is None:
         return ""
-    can_be_said, said = to_json_value(value)
-    told = said if can_be_said else describe(value)
+    is_json, plain = to_json_value(value)
+    told = plain if is_json else describe(value)
     text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
     return " ".join(text.split())
 

@@ -27,12 +27,12 @@ def in_words(value: Any) -> str:
 
 def beginning(value: Any) -> str:
     """Return kind and size, and how the object begins."""
-    told = in_words(value)
+    text = in_words(value)
     try:
         first = _first(value)
     except Exception:  # noqa: BLE001 - the value's class may raise any
-        return told
-    return told + (first if len(first) <= _BEGINNING else f"{first[:_BEGINNING]}…")
+        return text
+    return text + (first if len(first) <= _BEGINNING else f"{first[:_BEGINNING]}…")
 
 
 def _kind(value: Any) -> str:
@@ -69,8 +69,8 @@ def _names(names: Sequence[Any]) -> str:
 def _first(value: Any) -> str:
     if (table := rows_of(value)) is not None:
         rows = table[1][:_ROWS]
-        told = [" | ".join(map(plain_cell, row[:COLUMNS])) for row in rows]
-        return "".join(f"\n{row}" for row in told)
+        lines = [" | ".join(map(plain_cell, row[:COLUMNS])) for row in rows]
+        return "".join(f"\n{row}" for row in lines)
     if is_picture(value) or value is None:
         return ""
     if isinstance(value, bytes | bytearray | memoryview):

@@ -49,7 +49,7 @@ def to_json_value(value: Any) -> tuple[bool, Json]:
     if type(value) in _PLAIN:
         return True, value
     try:
-        return True, _said(value, 0, [ITEMS])
+        return True, _to_json(value, 0, [ITEMS])
     except NoJsonForm:
         return False, None
 
@@ -87,18 +87,18 @@ def drain(value: Any) -> Any:
     return items
 
 
-def _said(value: Any, depth: int, left: list[int]) -> Json:
+def _to_json(value: Any, depth: int, left: list[int]) -> Json:
     kind = cast("type[Any]", type(value))
     if kind in _PLAIN:
         return value
     if depth > DEPTH:
         raise NoJsonForm
     if kind is dict:
-        return _said_mapping(value, depth, left)
+        return _mapping_to_json(value, depth, left)
     if kind is list or kind is tuple:
         _count(len(value), left)
         return [
-            item if type(item) in _PLAIN else _said(item, depth + 1, left)
+            item if type(item) in _PLAIN else _to_json(item, depth + 1, left)
             for item in value
         ]
     if kind is float:
@@ -107,7 +107,7 @@ def _said(value: Any, depth: int, left: list[int]) -> Json:
         return value
     if isinstance(value, type):
         raise NoJsonForm  # Its JSON would lose the object's methods.
-    return _said_object(value, depth, left)
+    return _object_to_json(value, depth, left)
 
 
 def _count(items: int, left: list[int]) -> None:
@@ -116,7 +116,7 @@ def _count(items: int, left: list[int]) -> None:
         raise NoJsonForm
 
 
-def _said_mapping(
+def _mapping_to_json(
     value: Mapping[Any, Any], depth: int, left: list[int]
 ) -> dict[str, Json]:
     _count(len(value), left)
@@ -124,7 +124,7 @@ def _said_mapping(
     for key, item in value.items():
         if type(key) is not str:
             raise NoJsonForm
-        written[key] = item if type(item) in _PLAIN else _said(item, depth + 1, left)
+        written[key] = item if type(item) in _PLAIN else _to_json(item, depth + 1, left)
     return written
 
 
@@ -136,10 +136,10 @@ def _fields(value: Any) -> dict[str, Any]:
     return {**tag_of(type(value)), **{key: getattr(value, name) for name, key in names}}
 
 
-def _said_object(value: Any, depth: int, left: list[int]) -> Json:
+def _object_to_json(value: Any, depth: int, left: list[int]) -> Json:
     match value:
         case Enum():
-            return _said(_member(value), depth + 1, left)
+            return _to_json(_member(value), depth + 1, left)
         case datetime() | date() | time():
             return value.isoformat()
         case timedelta():
@@ -147,26 +147,26 @@ def _said_object(value: Any, depth: int, left: list[int]) -> Json:
         case UUID() | Decimal() | PurePath():
             return _text(value)
         case Mapping():
-            return _said_mapping(cast("Mapping[Any, Any]", value), depth, left)
+            return _mapping_to_json(cast("Mapping[Any, Any]", value), depth, left)
         case Set():
             return _set_to_list(cast("Set[Any]", value), depth, left)
         case tuple() | list():
-            return _said_items(cast("Any", value), depth, left)
+            return _items_to_json(cast("Any", value), depth, left)
         case _ if isinstance(value, Struct) or is_dataclass(value):
-            return _said_mapping(_fields(value), depth, left)
+            return _mapping_to_json(_fields(value), depth, left)
         case _ if hasattr(value, "model_dump"):
             # Uses the aliases that a call uses, not the attribute names.
-            return _said(
+            return _to_json(
                 value.model_dump(mode="python", by_alias=True), depth + 1, left
             )
         case _ if type(value).__module__ == "numpy" and _is_scalar(value):
-            return _said(_plain_scalar(value), depth + 1, left)
+            return _to_json(_plain_scalar(value), depth + 1, left)
         case str():
             return str(value)
         case int():
             return int(value)
         case float():
-            return _said(float(value), depth, left)
+            return _to_json(float(value), depth, left)
         case _:
             raise NoJsonForm
 
@@ -177,11 +177,11 @@ def _text(value: UUID | Decimal | PurePath) -> str:
     return str(value)
 
 
-def _said_items(value: Any, depth: int, left: list[int]) -> Json:
+def _items_to_json(value: Any, depth: int, left: list[int]) -> Json:
     if hasattr(value, "_asdict"):  # A named tuple, as its class is declared.
-        return _said_mapping(value._asdict(), depth, left)
+        return _mapping_to_json(value._asdict(), depth, left)
     _count(len(value), left)
-    return [_said(item, depth + 1, left) for item in value]
+    return [_to_json(item, depth + 1, left) for item in value]
 
 
 def _member(value: Enum) -> Any:
@@ -205,8 +205,8 @@ def _is_scalar(value: Any) -> bool:
 def _set_to_list(value: Set[Any], depth: int, left: list[int]) -> list[Json]:
     """Return a set as a list, sorted where possible for stable output."""
     _count(len(value), left)
-    said = [_said(item, depth + 1, left) for item in value]
+    items = [_to_json(item, depth + 1, left) for item in value]
     try:
-        return sorted(said)
+        return sorted(items)
     except TypeError:
-        return sorted(said, key=repr)
+        return sorted(items, key=repr)

@@ -26,9 +26,9 @@ from neuraxis.assets.copying import copy_value
 from neuraxis.assets.describe import (
     BUDGET,
     TOTAL_BUDGET,
+    json_size,
     line_of,
     meta_of,
-    said_size,
     short_text,
     size_of,
     size_text,
@@ -65,7 +65,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
     asset_id: str
     kept: Kept
-    said: Mapping[str, Any] | None = None
+    plain: Mapping[str, Any] | None = None
     native: Mapping[str, Any] | None = None
     asset: _Asset | None = None
 
@@ -107,7 +107,7 @@ class AssetStore:
         self._inline_bytes = inline_bytes
         self._memory_bytes = memory_bytes
         self._assets: OrderedDict[str, _Asset] = OrderedDict()
-        self._said: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+        self._plain: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._natives: dict[str, Mapping[str, Any]] = {}
         self._held = 0
         # Cached description for the status message, until an asset changes.
@@ -133,22 +133,22 @@ class AssetStore:
             return _inline(asset_id, command, copy_value(value))
         native: Mapping[str, Any] | None = None
         size: int | None = None
-        can_be_said, said = to_json_value(value)
-        if can_be_said:
+        is_json, plain = to_json_value(value)
+        if is_json:
             try:
-                size = said_size(said)
+                size = json_size(plain)
             # Python refuses to convert an integer of thousands of digits to text.
             except ValueError:
-                can_be_said = False
+                is_json = False
             else:
                 most = self._inline_bytes
-                can_be_said = most is None or size <= most
-                if holds_objects(value) or value != said:
+                is_json = most is None or size <= most
+                if holds_objects(value) or value != plain:
                     native = _root(command, copy_value(value))
                 # References resolve to the JSON that the model sees; only a command
                 # that declares it gets the object (`native`).
-                value = said
-        if can_be_said:
+                value = plain
+        if is_json:
             return _inline(asset_id, command, value, native)
         if size is None:
             value = copy_value(value)
@@ -168,10 +168,10 @@ class AssetStore:
         asset_id, asset = prepared.asset_id, prepared.asset
         if prepared.native is not None:
             self._natives[asset_id] = prepared.native
-        if prepared.said is not None:
-            self._said[asset_id] = prepared.said
-            if len(self._said) > SAID_KEPT:
-                oldest, _ = self._said.popitem(last=False)
+        if prepared.plain is not None:
+            self._plain[asset_id] = prepared.plain
+            if len(self._plain) > SAID_KEPT:
+                oldest, _ = self._plain.popitem(last=False)
                 self._natives.pop(oldest, None)
         if asset is not None:
             self._assets[asset_id] = asset
@@ -184,14 +184,14 @@ class AssetStore:
         """Return a copy-on-write view of the store, for new objects only."""
         aside = AssetStore(inline_bytes=self._inline_bytes)
         aside._assets = self._assets.copy()
-        aside._said = self._said.copy()
+        aside._plain = self._plain.copy()
         aside._natives = self._natives.copy()
         aside._ids = aside._told = None
         return aside
 
     def forget(self, asset_id: str) -> None:
         """Drop a discarded result; its file stays."""
-        self._said.pop(asset_id, None)
+        self._plain.pop(asset_id, None)
         self._natives.pop(asset_id, None)
         asset = self._assets.pop(asset_id, None)
         self._ids = self._told = None
@@ -203,14 +203,14 @@ class AssetStore:
         value = copy_value(value)
         root = {"content": value}
         _freeze(value)
-        told: dict[str, Json] = (
+        described: dict[str, Json] = (
             {"description": description[:120]} if description else {}
         )
-        budget = BUDGET - len(json.dumps(told, ensure_ascii=False))
+        budget = BUDGET - len(json.dumps(described, ensure_ascii=False))
         asset = _Asset(
             root=root,
-            meta={**meta_of(asset_id, root, budget=budget), **told},
-            line={"asset_id": asset_id, "content": short_text(value), **told},
+            meta={**meta_of(asset_id, root, budget=budget), **described},
+            line={"asset_id": asset_id, "content": short_text(value), **described},
             bytes=size_of(value),
         )
         return self.put(self._saved(asset_id, asset, value))
@@ -272,12 +272,12 @@ class AssetStore:
 
     def known(self, asset_id: str) -> bool:
         """Check whether a reference to this id can be resolved."""
-        return asset_id in self._assets or asset_id in self._said
+        return asset_id in self._assets or asset_id in self._plain
 
     def said(self) -> Sequence[tuple[str, Any]]:
         """Inline results by call id."""
         return tuple(
-            (key, root["content"]["response"]) for key, root in self._said.items()
+            (key, root["content"]["response"]) for key, root in self._plain.items()
         )
 
     @property
@@ -317,9 +317,9 @@ class AssetStore:
         Raises:
             ReferenceLost: there is no such asset, or its object is lost.
         """
-        said = self._said.get(asset_id)
-        if said is not None:
-            return said
+        plain = self._plain.get(asset_id)
+        if plain is not None:
+            return plain
         asset = self._assets.get(asset_id)
         if asset is None:
             raise ReferenceLost(call_errors.asset_not_found(asset_id, self.ids))
@@ -344,10 +344,10 @@ class AssetStore:
         """Return `root`, with the objects before their conversion to JSON."""
         return self._natives.get(asset_id) or self.root(asset_id)
 
-    def returned(self, asset_id: str, said: Any) -> Any:
+    def returned(self, asset_id: str, value: Any) -> Any:
         """Return the object that a result was before its JSON."""
         found = self._natives.get(asset_id)
-        return said if found is None else found["content"]["response"]
+        return value if found is None else found["content"]["response"]
 
     def resolve(self, ref: AssetRef) -> Any:
         """Return the object of a reference.
@@ -374,7 +374,7 @@ class AssetStore:
         The newest are described completely, older ones in one line, the oldest by
         their number, so that the list stays within `budget` characters.
         """
-        told: list[dict[str, Json]] = []
+        described: list[dict[str, Json]] = []
         left = budget
         whole = True
         waiting = list(self._assets.values())
@@ -383,14 +383,16 @@ class AssetStore:
             for form in (asset.meta, asset.line) if whole else (asset.line,):
                 cost = len(_WRITTEN(form)) + 2
                 if cost <= left - 60:
-                    told.append(form)
+                    described.append(form)
                     left -= cost
                     whole = whole and form is asset.meta
                     break
             else:
-                told.append({"…": f"{len(waiting) + 1} older assets are not shown"})
+                described.append(
+                    {"…": f"{len(waiting) + 1} older assets are not shown"}
+                )
                 break
-        return told[::-1]
+        return described[::-1]
 
 
 def _root(command: str, response: Any) -> dict[str, Any]:
@@ -402,7 +404,7 @@ def _inline(
 ) -> Prepared:
     kept = Kept(stored=False, value=value)
     return Prepared(
-        asset_id=asset_id, kept=kept, said=_root(command, value), native=native
+        asset_id=asset_id, kept=kept, plain=_root(command, value), native=native
     )
 
 

@@ -241,10 +241,10 @@ def _object(properties: dict[str, Json], required: list[Json]) -> dict[str, Json
 
 
 def _read_body(given: Skill) -> dict[str, Json]:
-    told: dict[str, Json] = {"instructions": given.text.body}
+    answer: dict[str, Json] = {"instructions": given.text.body}
     if given.files:
-        told["files"] = list(given.files[:_LISTED])
-    return told
+        answer["files"] = list(given.files[:_LISTED])
+    return answer
 
 
 def _read_file(given: Skill, path: str) -> str:
@@ -287,7 +287,7 @@ def _run_script(
         raise CommandError(str(error)) from None
     context.progress(f"running {script}", None)
     outcome = in_sandbox(f"{target}/{script}", context, args)
-    told: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
+    answer: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
     if not outcome.ok:
-        told["error"] = outcome.reason or outcome.stderr.strip()[-800:]
-    return told
+        answer["error"] = outcome.reason or outcome.stderr.strip()[-800:]
+    return answer

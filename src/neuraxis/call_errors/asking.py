@@ -124,10 +124,10 @@ def asks_deed(label: str, code: Sequence[str] = ()) -> str:
     """
     why = f"the model chose to do this {_after(label)}"
     if code:
-        told = listed([quote(path) for path in code])
+        files = listed([quote(path) for path in code])
         kind = "is not a plain document" if len(code) == 1 else "are no plain documents"
         which = "it" if len(code) == 1 else "them"
-        why += f"; {told} {kind}: programs may run or load {which}"
+        why += f"; {files} {kind}: programs may run or load {which}"
     return why
 
 
@@ -231,13 +231,13 @@ def held_back(files: Mapping[str, Sequence[str]], label: str, whose: str) -> str
         whose: who did not write them, if nothing was read.
     """
     does = {"changed": "change", "moved": "move", "deleted": "delete", "made": "make"}
-    told = " and ".join(
+    changes = " and ".join(
         f"{does[done]} {listed([quote(path) for path in paths])}"
         for done, paths in files.items()
         if paths
     )
     why = f"; the model ran it {_after(label)}" if label else f", which {whose}"
-    return f"the script would {told}{why}"
+    return f"the script would {changes}{why}"
 
 
 def summary(target: str, arguments: Json, reason: str = "") -> str:
@@ -245,9 +245,9 @@ def summary(target: str, arguments: Json, reason: str = "") -> str:
     given: dict[str, Any] = {"": arguments}
     if isinstance(arguments, dict):
         given = cast("dict[str, Any]", arguments)
-    told = (f"{name}={_counted(value)}".lstrip("=") for name, value in given.items())
+    shown = (f"{name}={_counted(value)}".lstrip("=") for name, value in given.items())
     why = f": {reason}" if reason else ""
-    return visible(" ".join(f"{target}({', '.join(told)}){why}".split()))
+    return visible(" ".join(f"{target}({', '.join(shown)}){why}".split()))
 
 
 def _counted(value: Json) -> str:

@@ -105,13 +105,13 @@ def invalid_param(
     target: str, problems: Sequence[Problem], valid: Sequence[str] = ()
 ) -> CallError:
     """Report all invalid arguments at once, each with its path (D7)."""
-    told = "; ".join(problem_text(problem, target) for problem in problems)
+    detail = "; ".join(problem_text(problem, target) for problem in problems)
     tail = f" Parameters of {target}: {listed(list(valid))}." if valid else ""
     return CallError(
         code="invalid_param",
         where=path_text(problems[0].path, target) if problems else target,
         problems=tuple(problems),
-        message=f"{told}.{tail}",
+        message=f"{detail}.{tail}",
     )
 
 

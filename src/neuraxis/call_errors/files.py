@@ -80,11 +80,11 @@ def skill_file_changed(path: str) -> str:
 
 def file_was_made(path: str, near: Sequence[str]) -> str:
     """A text was appended to a file that did not exist."""
-    told = f"{quote(path)} is a new file: there was none of that name."
+    text = f"{quote(path)} is a new file: there was none of that name."
     if near:
         names = " and ".join(quote(name) for name in near)
-        told += f" There is {names}: tell the user if that was meant."
-    return told
+        text += f" There is {names}: tell the user if that was meant."
+    return text
 
 
 def version_stored(path: str, *, durable: bool) -> str:

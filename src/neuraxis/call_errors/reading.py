@@ -79,29 +79,31 @@ _AGAIN = (
 )
 
 
-def wrong_output(told: str, problems: Sequence[Problem] = ()) -> CallError:
+def wrong_output(detail: str, problems: Sequence[Problem] = ()) -> CallError:
     """Report an answer that does not have the requested form."""
     return CallError(
         code="invalid_output",
         where="answer",
         problems=tuple(problems),
-        message=f"The answer does not have the requested form: {told}.{_AGAIN}",
+        message=f"The answer does not have the requested form: {detail}.{_AGAIN}",
     )
 
 
 def no_output(last: CallError, times: int) -> str:
     """Tell the program's author how the model's answers were wrong."""
-    told = last.message.removesuffix(_AGAIN)
-    return f"{times} answers of the model did not fit `output`; the last one: {told}"
+    detail = last.message.removesuffix(_AGAIN)
+    return f"{times} answers of the model did not fit `output`; the last one: {detail}"
 
 
 def only_words(part: Part) -> str:
     """Tell in words of a picture or file that is not sent."""
-    told = ", ".join(filter(None, [part.name, part.media_type, part.about.rstrip(".")]))
+    detail = ", ".join(
+        filter(None, [part.name, part.media_type, part.about.rstrip(".")])
+    )
     at = (
         f" Commands that take such a file are given {part.asset}." if part.asset else ""
     )
-    return f"(Not shown here: {told or 'a file'}.{at})"
+    return f"(Not shown here: {detail or 'a file'}.{at})"
 
 
 def shown_here(assets: Sequence[str]) -> str:

@@ -26,8 +26,8 @@ def denied(target: str, reason: str) -> CallError:
 
 def plan_not_run(calls: Iterable[tuple[str, Json]], why: str) -> str:
     """Tell a person of a plan that was not run."""
-    told = "; ".join(f"{target} {preview(arguments)}" for target, arguments in calls)
-    return f"this plan was not run: {told}. Reason: {why}"
+    listing = "; ".join(f"{target} {preview(arguments)}" for target, arguments in calls)
+    return f"this plan was not run: {listing}. Reason: {why}"
 
 
 def budget_exhausted(what: str, limit: float) -> CallError:
@@ -151,13 +151,13 @@ def run_too_long(seconds: float, stopped: Sequence[str]) -> str:
         seconds: the run's limit.
         stopped: calls with an effect that it stopped.
     """
-    told = f"the run took longer than {in_seconds(seconds)}"
+    text = f"the run took longer than {in_seconds(seconds)}"
     if stopped:
-        told += (
+        text += (
             f". It is not known what {listed(stopped)} did: check that before you ask "
             "again"
         )
-    return told
+    return text
 
 
 def outcome_unknown(target: str, *, changes: bool = True) -> CallError:
@@ -208,13 +208,14 @@ def had_no_effect(target: str) -> CallError:
 
 def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError:
     """Report a response that does not match the manifest (rule D11)."""
-    told = "; ".join(problem_text(problem, "response") for problem in problems)
+    detail = "; ".join(problem_text(problem, "response") for problem in problems)
     return CallError(
         code="plugin_contract_error",
         where=target,
         problems=tuple(problems),
         fixable_by="author",
-        message=f"{target} gave an answer that its description does not allow: {told}.",
+        message=f"{target} gave an answer that its description does not allow: "
+        f"{detail}.",
     )
 
 
@@ -283,10 +284,10 @@ def summed_up(summary: str, asset: str) -> str:
 
 
 def items_failed(
-    target: str, failed: int, items: int, told: Sequence[str]
+    target: str, failed: int, items: int, messages: Sequence[str]
 ) -> CallError:
     """Report failed items of a step with `for_each`."""
-    each = "; ".join(text.rstrip(".") for text in told)
+    each = "; ".join(text.rstrip(".") for text in messages)
     return CallError(
         code="failed",
         where=target,
@@ -328,32 +329,32 @@ def loop_cut_off(
         left: items that did not begin; None: how many is not known.
         again: whether an item may run twice.
     """
-    told = [f"{target} was cut off before the end of its list."]
+    parts = [f"{target} was cut off before the end of its list."]
     if ended:
-        told.append(f"{_items(ended)} ended.")
+        parts.append(f"{_items(ended)} ended.")
     if unsure:
         check = (
             "it may be called again"
             if again
             else "check what it did before you call it again"
         )
-        told.append(f"How {_items(unsure).lower()} ended is not known: {check}.")
+        parts.append(f"How {_items(unsure).lower()} ended is not known: {check}.")
     if left is None:
-        told.append("The items behind them were not begun.")
+        parts.append("The items behind them were not begun.")
     elif left:
         open_items = sorted([*left, *unsure]) if again else left
         first = open_items[0]
         is_tail = open_items[-1] - first + 1 == len(open_items)
         rest = f" for the rest, [{first}:] of the list," if is_tail else " for these"
-        told.append(f"{_items(left)} did not begin. Call it{rest} if still wanted.")
+        parts.append(f"{_items(left)} did not begin. Call it{rest} if still wanted.")
     if ended or unsure:
-        told.append("What became of each item that began stands in the response.")
+        parts.append("What became of each item that began stands in the response.")
     is_unknown = bool(unsure) and not again
     return CallError(
         code="outcome_unknown" if is_unknown else "cancelled",
         where=target,
         fixable_by="user" if is_unknown else "model",
-        message=" ".join(told),
+        message=" ".join(parts),
     )
 
 
@@ -376,8 +377,8 @@ def budget_left(calls: int, replies: int, seconds: float) -> str:
     left = [counted(calls, "call"), f"{counted(replies, 'reply')} with this one"]
     if math.isfinite(seconds):
         left.append(counted(round(seconds), "second"))
-    told = ", ".join(left)
-    return f"(Left in this run: {told}. Answer the user before they are used up.)"
+    listing = ", ".join(left)
+    return f"(Left in this run: {listing}. Answer the user before they are used up.)"
 
 
 def one_at_a_time() -> CallError:

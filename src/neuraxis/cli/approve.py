@@ -82,8 +82,8 @@ async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
             raise
     if not answer.endswith("\n"):
         echo(err=True)  # After Ctrl-D the next output must begin on a new line.
-    said = answer.strip().lower()
-    return offers.get(said, said in ("y", "yes"))
+    typed = answer.strip().lower()
+    return offers.get(typed, typed in ("y", "yes"))
 
 
 def pages(text: str) -> list[str]:

@@ -124,11 +124,11 @@ def _print(result: Result, as_json: bool) -> None:
 
 def _why(error: CallError) -> str:
     """Return why a call failed, with wrong arguments as they are typed."""
-    told = [
+    lines = [
         f"--{problem_text(item)}" if item.path else problem_text(item)
         for item in error.problems
     ]
-    return "; ".join(told) or for_person(error.message)
+    return "; ".join(lines) or for_person(error.message)
 
 
 def _place(raised: BaseException | None) -> str:
@@ -156,15 +156,15 @@ def _say_parameters(spec: CommandSpec, context: click.Context) -> None:
     rows: list[tuple[str, str]] = []
     for name in spec.parameter_names:
         node = spec.parameters["properties"][name]
-        told = [" ".join(str(node.get("description", "")).split()).rstrip(".")]
+        lines = [" ".join(str(node.get("description", "")).split()).rstrip(".")]
         if "enum" in node:
-            told.append(f"one of {', '.join(map(_json, node['enum']))}")
+            lines.append(f"one of {', '.join(map(_json, node['enum']))}")
         if name in spec.required:
-            told.append("required")
+            lines.append("required")
         elif node.get("default") is not None:
-            told.append(f"default {_json(node['default'])}")
+            lines.append(f"default {_json(node['default'])}")
         kinds = ", ".join(_kinds(node)) or "any value"
-        rows.append((f"--{one_line(name)} ({kinds})", "; ".join(filter(None, told))))
+        rows.append((f"--{one_line(name)} ({kinds})", "; ".join(filter(None, lines))))
     formatter = context.make_formatter()
     formatter.write_text(" ".join(spec.description.split()))
     with formatter.section("Parameters"):

@@ -89,8 +89,8 @@ def session_to_continue(
         where = ""
         if shown.startswith("openai:") and not settings.get("openai.base_url"):
             where = "; give --base-url again if it had one"
-        told = f"continuing session {one_line(own)} with {one_line(shown)}{where}"
-        echo(told, err=True)
+        line = f"continuing session {one_line(own)} with {one_line(shown)}{where}"
+        echo(line, err=True)
     turns = tuple(_turns(events))[-_TURNS:]
     return Earlier(session=own, choices=replace(choices, model=model), turns=turns)
 

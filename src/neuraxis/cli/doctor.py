@@ -67,17 +67,17 @@ def _python() -> Finding:
 
 def _settings() -> tuple[Settings, list[Finding]]:
     """Return the settings, without any file that cannot be used."""
-    told: list[Finding] = []
+    findings: list[Finding] = []
     for project in (Path.cwd(), None):
         try:
             settings = load(project)
             plugin_sources(Choices(), settings)
-            return settings, told
+            return settings, findings
         except NeuraxisError as error:
             finding = Finding(what="setting", state="broken", detail=str(error))
-            if finding not in told:
-                told.append(finding)
-    return Settings(), told
+            if finding not in findings:
+                findings.append(finding)
+    return Settings(), findings
 
 
 def _slips(settings: Settings) -> list[Finding]:
@@ -213,7 +213,7 @@ def _sandbox(settings: Settings) -> list[Finding]:
     from neuraxis.sandbox.process.select import MODES
 
     mode = settings.get("sandbox.mode") or "auto"
-    told = [
+    findings = [
         Finding(
             what=f"sandbox: {item.kind}",
             state="ok" if item.works else "broken" if item.kind == mode else "missing",
@@ -223,5 +223,5 @@ def _sandbox(settings: Settings) -> list[Finding]:
     ]
     if mode not in MODES:
         detail = f"sandbox.mode: expected one of {', '.join(MODES)}, got {mode!r}"
-        told.append(Finding(what="sandbox", state="broken", detail=detail))
-    return told
+        findings.append(Finding(what="sandbox", state="broken", detail=detail))
+    return findings

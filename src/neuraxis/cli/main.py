@@ -149,8 +149,8 @@ def _take_logs() -> None:
         record.msg, record.args = inert(record.getMessage()), ()
         if record.exc_info and record.exc_info[0] is not None:
             # a formatter takes this text instead of its own
-            told = logging.Formatter().formatException(record.exc_info)
-            record.exc_text = inert(told)
+            trace = logging.Formatter().formatException(record.exc_info)
+            record.exc_text = inert(trace)
         return True
 
     if logging.lastResort is not None:

@@ -228,8 +228,8 @@ def instructions_of(settings: Settings) -> str | None:
     Raises:
         ConfigError: the file cannot be read.
     """
-    said = settings.get("instructions")
-    text = "" if said is None else str(said)
+    instructions = settings.get("instructions")
+    text = "" if instructions is None else str(instructions)
     if not text.startswith("@"):
         return text or None
     return read_file(text[1:], "instructions: ")

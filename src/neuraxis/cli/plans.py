@@ -75,9 +75,9 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
         echo(saved.description)
     for parameter in saved.parameters:
         default = parameter.schema.get("default")
-        told = f"  {parameter.name}: {parameter.schema['type']}"
-        told += "" if default is None else f", default {json.dumps(default)}"
-        echo(f"{told}  {parameter.description}".rstrip())
+        line = f"  {parameter.name}: {parameter.schema['type']}"
+        line += "" if default is None else f", default {json.dumps(default)}"
+        echo(f"{line}  {parameter.description}".rstrip())
     echo(as_text(drawn(built)))
     if svg is not None:
         _draw(built, {}, svg)
@@ -149,8 +149,8 @@ def _show(results: Sequence[Result], *, as_json: bool) -> None:
     from neuraxis.session.answer import result_json
 
     if as_json:
-        told = [result_json(item) for item in results]
-        echo_json(told)
+        results_json = [result_json(item) for item in results]
+        echo_json(results_json)
         return
     for item in results:
         if item.error is not None:

@@ -124,8 +124,8 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
                 for problem in found:
                     echo(str(problem), err=True)
                 commands = ", ".join(plugin.commands) or "no command"
-                said = "is valid" if is_valid else "cannot be called"
-                echo(f"{given}: {plugin.spec.name} {said} ({commands})")
+                verdict = "is valid" if is_valid else "cannot be called"
+                echo(f"{given}: {plugin.spec.name} {verdict} ({commands})")
     if as_json:
         echo_json([*map(asdict, problems)])
     return 1 if failed else 0

@@ -39,7 +39,7 @@ EXIT = {
 _UNREAD = {
     "malformed_reply", "truncated_reply", "duplicate_key", "receiver_id_not_allowed",
 }  # fmt: skip
-"""What could not be read may have been no call, and is said again."""
+"""What could not be read may have been no call, and is printed again."""
 
 
 @click.command(short_help="Answer one request.")
@@ -204,7 +204,7 @@ def ask(
         answer, code = _drive(session, request, live)
     finally:
         live.close()
-    show_answer(session, answer, quiet=False, said=live.said)
+    show_answer(session, answer, quiet=False, printed=live.printed)
     return answer, code
 
 
@@ -282,20 +282,20 @@ def resuming(session: str) -> str:
 
 
 def show_answer(
-    session: Session, answer: Answer, *, quiet: bool, said: str = ""
+    session: Session, answer: Answer, *, quiet: bool, printed: str = ""
 ) -> None:
     """Show the answer, with tables and pictures, and what failed.
 
-    The answer goes to standard output, all else to standard error. What was `said`
-    while it came is not said again.
+    The answer goes to standard output, all else to standard error. What was `printed`
+    while it came is not printed again.
     """
     from neuraxis.cli.display.markdown import print_markdown
     from neuraxis.cli.display.objects import print_object
 
     text = inert(answer.text)
-    rest = text[len(said) :] if text.startswith(said) else text
+    rest = text[len(printed) :] if text.startswith(printed) else text
     if rest.strip():
-        print_markdown(rest, after=bool(said.strip()))
+        print_markdown(rest, after=bool(printed.strip()))
     if answer.error:
         echo(f"neuraxis: {answer.error}", err=True)
     if answer.outcome == "waiting":

@@ -47,7 +47,7 @@ _FOR_PROGRAMS = ("v", "key", "digest", "written", "parameters", "carried")
 """Fields of events that only --json shows."""
 
 
-class _Said(TypedDict, total=False):
+class _AnswerOptions(TypedDict, total=False):
     allowed: Required[bool]
     arguments: dict[str, Json]
     how: str
@@ -147,18 +147,18 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
 def _fields(event: Event | Unknown, written: Mapping[str, Json]) -> str:
     """Return the fields that say something: not empty, not their default."""
     defaults = {item.name: item.default for item in fields(event)}
-    told: list[str] = []
+    texts: list[str] = []
     for name, value in written.items():
         if value in (None, "", [], {}, defaults.get(name)) or name in _FOR_PROGRAMS:
             continue
         match name, value:
             case "seconds", float():
-                told.append(f"took={seconds(value)}")
+                texts.append(f"took={seconds(value)}")
             case "expires", float():
-                told.append(f"expires={_when(value)}")
+                texts.append(f"expires={_when(value)}")
             case _:
-                told.append(f"{one_line(name)}={short(value, 100)}")
-    return "  ".join(told)
+                texts.append(f"{one_line(name)}={short(value, 100)}")
+    return "  ".join(texts)
 
 
 @sessions.command()
@@ -270,7 +270,7 @@ def _confirm_deletion(info: SessionInfo, is_somebody_there: bool) -> None:
 
 
 def _answer(
-    journal: str | None, session: str, question: str, **said: Unpack[_Said]
+    journal: str | None, session: str, question: str, **said: Unpack[_AnswerOptions]
 ) -> None:
     from neuraxis.cli.run import resuming
     from neuraxis.session.past import waiting

@@ -150,9 +150,9 @@ def leads_elsewhere(line: str) -> bool:
     if _NOW.match(clause):
         return False
     here = _HERE.match(clause)
-    said = here[0] if here else _RELATIVE.sub(r"\1", clause)
-    wish = _WISH.match(said)
-    return _OPEN.search(said[wish.end() :] if wish else said) is not None
+    main = here[0] if here else _RELATIVE.sub(r"\1", clause)
+    wish = _WISH.match(main)
+    return _OPEN.search(main[wish.end() :] if wish else main) is not None
 
 
 def is_reported(rest: str) -> bool:

@@ -82,7 +82,7 @@ def adjacent(text: str, values: Sequence[Piece]) -> list[list[Piece]]:
     return groups
 
 
-def said_around(
+def words_around(
     text: str,
     found: Sequence[Piece],
     block: Collection[Piece],
@@ -123,10 +123,10 @@ def said_around(
     if thought is not None and (block or thought[0].endswith(":")):
         stretches[0] = stretches[0][thought.end() :]
     bare = [_words(part, whole=not block) for part in stretches]
-    said = tuple(part for part in bare if part)
-    if block and said:
+    texts = tuple(part for part in bare if part)
+    if block and texts:
         notes["text around the block"] = None
-    return said
+    return texts
 
 
 def _words(part: str, *, whole: bool) -> str:

@@ -130,24 +130,24 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
     """Return one result as data, for dialects without their own format."""
     call = result.call
     tool = call.command if call.plugin is None else call.target
-    said: dict[str, Json] = {"step": step, "tool": tool}
+    entry: dict[str, Json] = {"step": step, "tool": tool}
     if call.name:
-        said["as"] = call.name
-    said["id"] = result.call.id
-    said["status"] = result.status
+        entry["as"] = call.name
+    entry["id"] = result.call.id
+    entry["status"] = result.status
     if result.error is not None:
-        said["error"] = to_json(result.error)
+        entry["error"] = to_json(result.error)
     if result.stored:
-        said["response"] = format_object(AssetRef(asset_id=result.call.id))
+        entry["response"] = format_object(AssetRef(asset_id=result.call.id))
     elif result.status == "done" or result.value is not None:
         value: Any = result.value
-        said["response"] = value if is_short_json(value) else sayable(value, call.id)
+        entry["response"] = value if is_short_json(value) else sayable(value, call.id)
     if result.warnings:
-        said["warnings"] = list(result.warnings)
-    return said
+        entry["warnings"] = list(result.warnings)
+    return entry
 
 
 def outcomes_text(results: Sequence[Result]) -> str:
     """Return the outcomes as one line of JSON that cannot forge frames."""
-    told = [outcome(item, step) for step, item in enumerate(results, 1)]
-    return json_text({"results": told})
+    outcomes = [outcome(item, step) for step, item in enumerate(results, 1)]
+    return json_text({"results": outcomes})

@@ -152,20 +152,20 @@ def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) 
     shown = _shown(text, found)
     found = own_turn(found, lambda piece: piece.start not in shown and is_call(piece))
     made = [piece for piece in found if piece.start not in shown and is_call(piece)]
-    said_aloud = _without_thoughts(text, found)
-    if made and _asks(said_aloud, made, found[-1].end):
+    without_thoughts = _without_thoughts(text, found)
+    if made and _asks(without_thoughts, made, found[-1].end):
         shown.update(piece.start for piece in made)
         made = []
-    unclear = _asked_else(said_aloud, made, found[-1].end) if made else None
-    said = [piece.start for piece in found if _is_words(text, piece)]
+    unclear = _asked_else(without_thoughts, made, found[-1].end) if made else None
+    words = [piece.start for piece in found if _is_words(text, piece)]
     for group in adjacent(text, made):
         first, last = group[0], group[-1]
-        listed = bool(said) and _is_code_list(text, group)
-        if listed and said[-1] > last.start:
+        listed = bool(words) and _is_code_list(text, group)
+        if listed and words[-1] > last.start:
             shown.update(piece.start for piece in group)
             continue
-        listed = listed and said[0] < first.start
-        if listed or _is_open(said_aloud, found, group, made):
+        listed = listed and words[0] < first.start
+        if listed or _is_open(without_thoughts, found, group, made):
             unclear = unclear or malformed_reply(
                 "the words around it leave open whether this call is made or only "
                 f"shown: {quote(text[first.start : first.start + 60])}; to make it, "
@@ -416,9 +416,9 @@ def _names(wish: str, written: str) -> bool:
     """Return whether a wish is the call itself, and not something more."""
     if _MORE.search(wish):
         return False
-    said = _VERB.match(wish)
+    match = _VERB.match(wish)
     return _DO_IT.match(wish) is not None or (
-        said is not None
-        and said["verb"].lower() in written
-        and (said["noun"] or "").lower() in written
+        match is not None
+        and match["verb"].lower() in written
+        and (match["noun"] or "").lower() in written
     )

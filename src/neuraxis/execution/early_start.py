@@ -78,11 +78,11 @@ class _Begun(Struct, kw_only=True, eq=False):
     def pass_on(self) -> None:
         """Emit the stored events to the run that adopts the step."""
         while self.heard and self.context is not None:
-            said = self.heard.popleft()
-            if isinstance(said, str):
-                self.context.wrote(said)
+            event = self.heard.popleft()
+            if isinstance(event, str):
+                self.context.wrote(event)
             else:
-                self.context.progress(said.message, said.fraction)
+                self.context.progress(event.message, event.fraction)
 
     @property
     def done(self) -> bool:

@@ -27,12 +27,12 @@ MOST = 4_000
 """Maximum characters of a reported failure reason."""
 
 
-def declared_failure(call: Call, command: Command, said: Json) -> CallError | None:
+def declared_failure(call: Call, command: Command, value: Json) -> CallError | None:
     """Return the failure that a response declares, such as `success: false` (C12)."""
     name = command.spec.failure_field
-    if name is None or not isinstance(said, dict):
+    if name is None or not isinstance(value, dict):
         return None
-    answer = cast("dict[str, Json]", said)
+    answer = cast("dict[str, Json]", value)
     if answer.get(name) is not False:
         return None
     return call_errors.failed(call.target, _why(answer, name))
@@ -90,8 +90,8 @@ def _log(raised: BaseException, step: Step, runtime: Runtime) -> None:
     if call_id not in runtime.usage.crashed:
         runtime.usage.crashed.add(call_id)
         # text, and not the exception: secrets in it would reach the log
-        told: str = runtime.secrets.scrub("".join(traceback.format_exception(raised)))
-        _LOG.warning("%s (%s) raised:\n%s", step.tool, call_id, _short(told.rstrip()))
+        trace: str = runtime.secrets.scrub("".join(traceback.format_exception(raised)))
+        _LOG.warning("%s (%s) raised:\n%s", step.tool, call_id, _short(trace.rstrip()))
 
 
 def crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:

@@ -188,16 +188,16 @@ async def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Re
     )
     if not bad:
         return whole
-    told = [
+    messages = [
         f"item {index}: {result.error.message if result.error else 'it failed'}"
         for index, result in bad[:_TOLD]
     ]
     if len(bad) > _TOLD:
-        told.append(f"… and {len(bad) - _TOLD} more")
+        messages.append(f"… and {len(bad) - _TOLD} more")
     if goes_on:
         lost = f"{len(bad)} of {len(results)} items failed and are left out"
-        return replace(whole, warnings=(*whole.warnings, lost, *told))
-    error = call_errors.items_failed(call.target, len(bad), len(results), told)
+        return replace(whole, warnings=(*whole.warnings, lost, *messages))
+    error = call_errors.items_failed(call.target, len(bad), len(results), messages)
     return replace(whole, status="failed", error=error, exception=bad[0][1].exception)
 
 

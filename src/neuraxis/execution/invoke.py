@@ -163,8 +163,8 @@ def _idempotency_key(step: Step, runtime: Runtime) -> str:
     journal that was restored from a copy gives later ids a second time.
     """
     call = step.call
-    told = (runtime.key, call.id, step.part_of, step.tool, call.arguments)
-    return blake2b(repr(told).encode(errors="replace"), digest_size=16).hexdigest()
+    parts = (runtime.key, call.id, step.part_of, step.tool, call.arguments)
+    return blake2b(repr(parts).encode(errors="replace"), digest_size=16).hexdigest()
 
 
 def _files(
@@ -220,6 +220,6 @@ def _no_code(*_: Any, **__: Any) -> Any:
 def _scrubbed(value: Any, runtime: Runtime) -> Any:
     """Remove secrets from the response, also from descriptions of objects."""
     value = runtime.secrets.scrub(drain(value))
-    can_be_said, said = to_json_value(value)
-    clean = runtime.secrets.scrub(said)
-    return clean if can_be_said and clean != said else value
+    is_json, plain = to_json_value(value)
+    clean = runtime.secrets.scrub(plain)
+    return clean if is_json and clean != plain else value

@@ -127,22 +127,22 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             return await self._ask(asked)
         question = self._ask(asked)
         try:
-            said = asyncio.run_coroutine_threadsafe(question, self.loop)
+            answer = asyncio.run_coroutine_threadsafe(question, self.loop)
         except RuntimeError:  # closed loop: nobody can be asked
             question.close()
             return False
-        return await asyncio.wrap_future(said)
+        return await asyncio.wrap_future(answer)
 
     async def _ask(self, asked: ApprovalAsked) -> bool | str:
         approve, refused = self.runtime.gate.approve, self.runtime.gate.refused
         async with self.one_by_one:
             if approve is None or len(refused) >= MOST_REFUSALS:
                 return False
-            said = await approve(asked)
-            allowed = said is True or said in asked.offers
+            answer = await approve(asked)
+            allowed = answer is True or answer in asked.offers
             if not allowed:
                 refused.append(asked.id)
-        return said if allowed else False
+        return answer if allowed else False
 
     async def settled(self) -> None:
         """Wait until the run around it has on disk what it heard.
@@ -177,16 +177,16 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         seen = translate_event(
             to_json(event), workspace_paths(workspace, self.runtime.workspace)
         )
-        told = Inside(id=self.call_id, session=session, event=seen)
+        inside = Inside(id=self.call_id, session=session, event=seen)
         if threading.get_ident() == self.thread:
-            self._report(told)
+            self._report(inside)
         elif innermost(seen)["type"] in _ASKS:
-            self._report_and_wait(told)
+            self._report_and_wait(inside)
         else:
             with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
-                self.loop.call_soon_threadsafe(self._report, told)
+                self.loop.call_soon_threadsafe(self._report, inside)
 
-    def _report_and_wait(self, told: Inside) -> None:
+    def _report_and_wait(self, inside: Inside) -> None:
         """Report an event and wait until it is on disk."""
         done = Future[None]()
 
@@ -194,7 +194,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             if not done.set_running_or_notify_cancel():
                 return
             try:
-                self._report(told)
+                self._report(inside)
             except BaseException as raised:  # noqa: BLE001 - it is raised there
                 done.set_exception(raised)
             else:
@@ -216,15 +216,15 @@ class ParentRun(Struct, frozen=True, kw_only=True):
                         "loop is held up by what should be awaited"
                     ) from None
 
-    def _report(self, told: Inside) -> None:
-        runtime, event = self.runtime, innermost(told.event)
+    def _report(self, inside: Inside) -> None:
+        runtime, event = self.runtime, innermost(inside.event)
         match event["type"]:
             case "session_started":
                 self._reads(event)
             case "model_started" if not event.get("again"):
                 self._counts_reply()
             case "call_started":
-                self._counts(told, event)
+                self._counts(inside, event)
                 self._reads(event)
             case "call_finished":
                 self._wrote(event.get("wrote") or ())
@@ -244,7 +244,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             case _:
                 pass
         try:
-            runtime.emit(told)
+            runtime.emit(inside)
         except StorageError:
             if not self.cancelled.over:  # else that journal may be closed
                 raise
@@ -254,12 +254,12 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         if label := from_told(event.get("origins") or ()) - self.label:
             self.runtime.gate.origins.adds(self.call_id, label)
 
-    def _counts(self, told: Inside, event: Mapping[str, Any]) -> None:
+    def _counts(self, inside: Inside, event: Mapping[str, Any]) -> None:
         """Count a nested call in the parent's budget, or refuse it."""
         if self.cancelled.over or self.cancelled.is_set():
             raise CommandError(_OVER)
         usage, budget = self.runtime.usage, self.runtime.budget
-        whole = (_session_of(told), str(event.get("part_of") or ""))
+        whole = (_session_of(inside), str(event.get("part_of") or ""))
         if whole[1] and whole not in self.loops:
             self.loops.add(whole)  # the first item: its step is counted already
             return
@@ -292,9 +292,9 @@ def _spent(what: str, most: int) -> CommandError:
     return CommandError(budget_exhausted(what, most).message)
 
 
-def _session_of(told: Inside) -> str:
+def _session_of(inside: Inside) -> str:
     """Return the id of the session in which the event happened."""
-    session, event = told.session, told.event
+    session, event = inside.session, inside.event
     while event["type"] == "inside":
         session = str(event["session"])
         event = cast("Mapping[str, Json]", event["event"])

@@ -118,9 +118,9 @@ def _as_text(
     if schema.accepts_native(binding.path, value) is None:
         return value
     if not isinstance(value, list | dict):  # lists and mappings become text once, below
-        _, said = to_json_value(value)
-        if isinstance(said, str):
-            return said
+        _, plain = to_json_value(value)
+        if isinstance(plain, str):
+            return plain
     return evaluate(binding.template, resolve, True, path=binding.path)
 
 
@@ -136,8 +136,8 @@ def _accepted_form(step: Step, path: Path, value: Any, assets: AssetStore) -> An
         for item in (*found, value):
             with contextlib.suppress(LookupError, ValueError, ImportError):
                 return frames.as_library(item, wanted)
-    can_be_said, said = to_json_value(value)
-    found += [said] if can_be_said else []
+    is_json, plain = to_json_value(value)
+    found += [plain] if is_json else []
     return next((form for form in found if accepts(path, form) is None), _NOTHING)
 
 
@@ -158,10 +158,10 @@ def _objects_for_open_parameters(
 
 def _is_open(node: Mapping[str, Json]) -> bool:
     """Return whether a parameter accepts anything: no hint, `list`, `dict`."""
-    said = node.keys() - _REMARKS
-    if not said <= _OPEN or node.get("type", "array") not in ("array", "object"):
+    declared = node.keys() - _REMARKS
+    if not declared <= _OPEN or node.get("type", "array") not in ("array", "object"):
         return False
-    return all(node[key] in ({}, True) for key in said - {"type"})
+    return all(node[key] in ({}, True) for key in declared - {"type"})
 
 
 def _objects(step: Step, path: Path, assets: AssetStore) -> list[Any]:

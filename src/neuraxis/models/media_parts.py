@@ -44,7 +44,7 @@ def with_shown(prompt: Prompt, is_seen: Callable[[Part], bool]) -> Prompt:
     """Return the prompt with words in place of what is not seen."""
     if not any(map(_PARTS, prompt.messages)):
         return prompt
-    told: list[Message] = []
+    messages: list[Message] = []
     room = MOST_BYTES
     for message in reversed(prompt.messages):
         shown: list[Part] = []
@@ -53,11 +53,11 @@ def with_shown(prompt: Prompt, is_seen: Callable[[Part], bool]) -> Prompt:
             if is_there and len(part.data) <= room and is_seen(part):
                 room -= len(part.data)
                 shown.append(part)
-        told += reversed([*_told(message, tuple(shown))])
-    return replace(prompt, messages=tuple(reversed(told)))
+        messages += reversed([*_as_words(message, tuple(shown))])
+    return replace(prompt, messages=tuple(reversed(messages)))
 
 
-def _told(message: Message, shown: tuple[Part, ...]) -> Iterator[Message]:
+def _as_words(message: Message, shown: tuple[Part, ...]) -> Iterator[Message]:
     if not message.parts:
         yield message
         return

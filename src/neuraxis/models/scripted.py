@@ -176,9 +176,9 @@ class ScriptedModel:
             raise self._problem
         reply = self._replies[number]
         if reply.expect:
-            said = "\n".join(message.content for message in prompt.messages)
+            text = "\n".join(message.content for message in prompt.messages)
             for expected in reply.expect:
-                if expected not in said:
+                if expected not in text:
                     self._problem = ModelRefused(
                         f"{where}: expected the prompt to contain {expected!r}. "
                         f"The last message was {_last(prompt)}"

@@ -119,15 +119,15 @@ def as_text(steps: Sequence[Drawn]) -> str:
             if step.column != column:
                 continue
             mark = _MARKS.get(step.state, "·")
-            told = f"  {mark} {place + 1}. {_padded(_cut(step.label, 40), width)}"
-            told += f"  {step.effects:10}"
+            line = f"  {mark} {place + 1}. {_padded(_cut(step.label, 40), width)}"
+            line += f"  {step.effects:10}"
             if step.uses:
-                told += f"  uses {_numbers(step.uses)}"
+                line += f"  uses {_numbers(step.uses)}"
             if step.after:
-                told += f"  after {_numbers(step.after)}"
+                line += f"  after {_numbers(step.after)}"
             if step.arguments:
-                told += f"  {_cut(step.arguments, 60)}"
-            lines.append(told.rstrip())
+                line += f"  {_cut(step.arguments, 60)}"
+            lines.append(line.rstrip())
     return "\n".join(lines)
 
 

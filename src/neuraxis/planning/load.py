@@ -96,10 +96,10 @@ class SavedPlan(Struct, frozen=True, kw_only=True):
             value, _ = schema.coerce(text)
             if name in found:
                 wrong.append(f"{name}: given twice; a list is written as JSON: [1, 2]")
-            told = {problem_text(item, name) for item in schema.problems(value)}
-            if told and parameter.schema["type"] in ("array", "object"):
-                told = {f"{item} (write it as JSON)" for item in told}
-            wrong += sorted(told)
+            faults = {problem_text(item, name) for item in schema.problems(value)}
+            if faults and parameter.schema["type"] in ("array", "object"):
+                faults = {f"{item} (write it as JSON)" for item in faults}
+            wrong += sorted(faults)
             found[name] = value
         for name, parameter in known.items():
             if name not in found:

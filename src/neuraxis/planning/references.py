@@ -196,8 +196,8 @@ class CallReader(Struct, kw_only=True):
             close = nearest(root, roots)
             if self.here and (close or braces == text):
                 where = call_errors.path_text(path, work.target(self.here))
-                told = self.warnings if work.lenient else self.notes
-                told.append(call_errors.braces_are_text(where, braces, close))
+                messages = self.warnings if work.lenient else self.notes
+                messages.append(call_errors.braces_are_text(where, braces, close))
                 return
 
     def _is_declared_value(self, path: Path) -> bool:

@@ -136,9 +136,9 @@ def no_flag(name: str, response: Mapping[str, Json] | None) -> str:
 
     An object of which no fields are declared may have any.
     """
-    said = response or {}
-    fields: Mapping[str, Mapping[str, Json]] = said.get("properties", {})
-    is_unknown = not fields and "object" in said.get("type", "object")
+    schema = response or {}
+    fields: Mapping[str, Mapping[str, Json]] = schema.get("properties", {})
+    is_unknown = not fields and "object" in schema.get("type", "object")
     if is_unknown or fields.get(name, {}).get("type") == "boolean":
         return ""
     return f"failure_field: the response has no boolean field {name!r}"

@@ -70,11 +70,11 @@ def _plain(value: Json) -> Json:
     return json.loads(json.dumps(value, default=str))
 
 
-def digest(said: Json) -> str:
+def digest(facts: Json) -> str:
     """Return the sha256 of a plugin's description, independent of key order."""
     import hashlib  # Imported on first use: only lock files need it.
 
-    text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -126,8 +126,8 @@ def write_lock(file: Path, plugins: Locked) -> None:
 
 def entry(spec: PluginSpec) -> dict[str, Json]:
     """Return the lock file entry of a plugin."""
-    said = facts(spec)
-    return {"digest": digest(said), "said": said}
+    described = facts(spec)
+    return {"digest": digest(described), "said": described}
 
 
 def changes(locked: Mapping[str, Json], spec: PluginSpec) -> list[str]:
@@ -145,9 +145,9 @@ def changes(locked: Mapping[str, Json], spec: PluginSpec) -> list[str]:
     return plain or lines
 
 
-def _with_public_names(said: Json, plugin: str) -> Json:
+def _with_public_names(facts: Json, plugin: str) -> Json:
     """Return a description in which the plugin's classes have today's names."""
-    return json.loads(_EARLIER.sub(plugin, json.dumps(said)))
+    return json.loads(_EARLIER.sub(plugin, json.dumps(facts)))
 
 
 def _compare(before: Json, after: Json, where: str, lines: list[str]) -> None:

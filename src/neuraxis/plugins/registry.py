@@ -389,6 +389,6 @@ def close_all(
 def _close(
     close: Callable[[], Any], wait: Callable[[Coroutine[Any, Any, Any]], object]
 ) -> None:
-    said = close()
-    if iscoroutine(said):
-        wait(said)
+    result = close()
+    if iscoroutine(result):
+        wait(result)

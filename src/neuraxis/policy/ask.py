@@ -57,7 +57,7 @@ async def ask_person(
     Raises:
         Waits: the answer comes later.
     """
-    if (later := _said_later(asked, gate)) is not None:
+    if (later := _later_answer(asked, gate)) is not None:
         return later
     if gate.approve is None:
         return f"{asked.reason}; {call_errors.NOBODY}"
@@ -80,8 +80,8 @@ async def ask_person(
     except NobodyToAsk as nobody:
         allowed, by, why = False, f"nobody: {nobody}", f"{asked.reason}; "
     except Exception as raised:  # noqa: BLE001 - the program's own code asks
-        told = f"asking for it failed: {type(raised).__name__}: {raised}"
-        allowed, by = False, f"nobody: {told}"
+        failure = f"asking for it failed: {type(raised).__name__}: {raised}"
+        allowed, by = False, f"nobody: {failure}"
         _LOG.error(
             "approve= raised for %s, so it is denied; a question may be for several "
             "calls, which are in its `calls`", asked.id, exc_info=raised,
@@ -103,7 +103,7 @@ async def ask_person(
     return why + call_errors.no_from(by)
 
 
-def _read(said: object, asked: ApprovalAsked) -> tuple[bool, str]:
+def _read(answer: object, asked: ApprovalAsked) -> tuple[bool, str]:
     """Return whether it is a yes, and the wider approval in it.
 
     Nothing else is a yes, since a text may say no; the program's author is told.
@@ -111,38 +111,38 @@ def _read(said: object, asked: ApprovalAsked) -> tuple[bool, str]:
     Raises:
         NobodyToAsk: it is no answer.
     """
-    wider = said if isinstance(said, str) and said in asked.offers else ""
-    allowed = said is True or bool(wider)
-    if not (allowed or said is None or said is False):
+    wider = answer if isinstance(answer, str) and answer in asked.offers else ""
+    allowed = answer is True or bool(wider)
+    if not (allowed or answer is None or answer is False):
         _LOG.error(
             "approve= returned %.60r for %s, so it is denied; to approve, return True "
-            "or one of the texts in `offers`", said, asked.id,
+            "or one of the texts in `offers`", answer, asked.id,
         )  # fmt: skip
         raise NobodyToAsk("the program gave no answer that can be used")
     return allowed, wider
 
 
-def _said_later(asked: ApprovalAsked, gate: Gate) -> str | None:
+def _later_answer(asked: ApprovalAsked, gate: Gate) -> str | None:
     """Return the answer of a question that may wait, if any."""
     step = step_of(asked.id, gate.approvals.steps)
     if gate.later is None or step is None:
         return None
-    said = gate.later.said(asked, step)
-    if said is None and gate.later.postpones:
+    answer = gate.later.answer_to(asked, step)
+    if answer is None and gate.later.postpones:
         postpone(asked, step, gate)
         raise Waits
-    return said
+    return answer
 
 
 def postpone(asked: ApprovalAsked, step: Step, gate: Gate) -> None:
     """Write down a question about a step, to be answered later."""
     if gate.later is None:
         return
-    told = cast("dict[str, Json]", asked.call)
+    call = cast("dict[str, Json]", asked.call)
     if step.loop is not None:  # all items are shown
         items = shown_whole(step.loop.items(gate.assets.resolve))
-        told = {**told, "arguments": step.call.arguments, "for_each": items}
-    question = gate.later.question(replace(asked, call=told), step)
+        call = {**call, "arguments": step.call.arguments, "for_each": items}
+    question = gate.later.question(replace(asked, call=call), step)
     if not gate.later.is_open(question):
         gate.emit(question)
 

@@ -58,9 +58,9 @@ _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 
 def is_free_file_use(facts: Facts) -> bool:
     """Whether all that a call does to files is free."""
-    marks, said = facts.marks, facts.origins.own_words
+    marks, request = facts.marks, facts.origins.own_words
     taken = [normal(path) for path in facts.named("read", "move", "remove")]
-    kept = {os.path.basename(path) for path in taken if _is_pointed_at(path, said)}
+    kept = {os.path.basename(path) for path in taken if _is_pointed_at(path, request)}
     uses = [(path, use) for _, path, use in facts.uses if use != "read"]
     places = {place for place, use in marks.files if use != "read"}
     return (
@@ -72,33 +72,33 @@ def is_free_file_use(facts: Facts) -> bool:
 
 def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     origins, files, workspace = facts.origins, facts.files, facts.workspace
-    name, said = normal(path), origins.own_words
-    known = name in origins.fresh or is_named(name, said)
+    name, request = normal(path), origins.own_words
+    known = name in origins.fresh or is_named(name, request)
     # made by this request, which may then delete it, too
     made = files is not None and files.is_new(name)
     # written here, or by an earlier session and untouched since
     own = name in origins.files or (files is not None and files.is_own(name))
     match use:
         case "folder":
-            return _is_free_name(path, said)
+            return _is_free_name(path, request)
         case "run":
             return origins.walls and known
         case "remove":
             return made
         case "move":
-            return known and own and is_document(name, said)
+            return known and own and is_document(name, request)
         case "change":
-            known = known or is_called(name, said, workspace)
-            return known and is_document(name, said)
+            known = known or is_called(name, request, workspace)
+            return known and is_document(name, request)
         case _:
             there = os.path.lexists(workspace / name)
-            if is_new_script(path, said, workspace):
+            if is_new_script(path, request, workspace):
                 return not there or made
             is_ours = not there or (known and own)
             # what is copied is more than what the model writes
             copied = bool(facts.named("read", "move", "remove"))
             new = None if copied else files
-            return is_ours and is_new_document(path, said, workspace, new, kept)
+            return is_ours and is_new_document(path, request, workspace, new, kept)
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
@@ -110,10 +110,10 @@ def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
     return in_named or is_named(path, request)
 
 
-def _are_said(folder: str, said: Iterable[str]) -> bool:
+def _are_said(folder: str, words: Iterable[str]) -> bool:
     """Whether all folders of a path were named (`letters` by "letter")."""
     folders = {word.removesuffix("s") for word in words_of(folder)}
-    return folders.issubset(word.removesuffix("s") for word in said)
+    return folders.issubset(word.removesuffix("s") for word in words)
 
 
 def is_document(path: str, request: Iterable[str]) -> bool:

@@ -56,7 +56,7 @@ class Later(Struct, kw_only=True):
             expires=self.clock() + self.seconds,
         )
 
-    def said(self, asked: ApprovalAsked, step: Step) -> str | None:
+    def answer_to(self, asked: ApprovalAsked, step: Step) -> str | None:
         """Return the answer, if any.
 
         "": a yes; any other text: why not. An answer counts for the question as asked.
@@ -113,7 +113,7 @@ def step_of(call_id: str, steps: Sequence[Step]) -> Step | None:
 def _digest(step: Step, written: Json) -> str:
     """Return the same digest in every process, whatever a reference leads to."""
     plugin, spec = step.command.plugin.name, step.command.spec
-    told: Json = {
+    bound: Json = {
         "id": step.call.id, "written": written, "for_each": step.call.for_each
     }  # fmt: skip
-    return call_digest(plugin, spec, told)
+    return call_digest(plugin, spec, bound)

@@ -69,9 +69,9 @@ async def _reconciled(
     try:
         async with asyncio.timeout(_SECONDS):
             if inspect.iscoroutinefunction(reconcile):
-                said: Any = await reconcile(call_id)
+                answer: Any = await reconcile(call_id)
             else:
-                said = await THREADS.run(partial(reconcile, call_id))
+                answer = await THREADS.run(partial(reconcile, call_id))
     except Exception:  # noqa: BLE001 - the plugin's own code: a person is asked instead
         return None
-    return said if isinstance(said, bool) else None
+    return answer if isinstance(answer, bool) else None

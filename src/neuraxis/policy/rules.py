@@ -225,8 +225,8 @@ def _check_pattern(where: str, pattern: str, commands: Collection[str]) -> bool:
         )
     close, name = nearest(plugin, [own for _, own, _ in parts]), command or plugin
     near = [one for one, own, its in parts if own in close or its == name]
-    told = f"{where} fits no command of this session.{did_you_mean(near[:1])}"
-    _LOG.log(logging.WARNING if near else logging.INFO, told)
+    message = f"{where} fits no command of this session.{did_you_mean(near[:1])}"
+    _LOG.log(logging.WARNING if near else logging.INFO, message)
     return False
 
 
@@ -284,5 +284,7 @@ def policy_from(section: Mapping[str, Json]) -> Policy:
         return Policy(**structs.asdict(msgspec.convert(given, _Section)))
     except msgspec.ValidationError:
         problems = Schema(msgspec.json.schema(_Section)).problems(given)
-        told = call_errors.invalid_param("policy", problems).message
-        raise ConfigError(f"{told} See docs/security.md, Rules of your own") from None
+        message = call_errors.invalid_param("policy", problems).message
+        raise ConfigError(
+            f"{message} See docs/security.md, Rules of your own"
+        ) from None

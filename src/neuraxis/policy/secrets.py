@@ -263,12 +263,12 @@ def _meant(found: re.Match[str]) -> str:
     kind = found.lastgroup
     if kind is None:
         return ""
-    said = found[kind]
+    decode = found[kind]
     if kind == "name":
-        return html5.get(said, found[0])
+        return html5.get(decode, found[0])
     if kind == "letter":
-        return _LETTERS[said]
-    number = int(said, 10 if kind == "decimal" else 16)
+        return _LETTERS[decode]
+    number = int(decode, 10 if kind == "decimal" else 16)
     return chr(number) if number < 0x110000 else found[0]
 
 

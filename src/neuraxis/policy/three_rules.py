@@ -59,11 +59,11 @@ def out(facts: Facts) -> Decision | None:
     label = OWN.union(*(item.label for item in traced))
     if not origins.may_tell(facts.step.call.id) and not is_private(label):
         return None
-    said = "\n".join(origins.request)
-    last = max((place_of(address, said) for address in origins.sent), default=-1)
+    request = "\n".join(origins.request)
+    last = max((place_of(address, request) for address in origins.sent), default=-1)
     nothing: list[tuple[Path, Json]] = [(places[0], None)]
     for path, value in [*sent_values(facts.arguments, places)] or nothing:
-        place = place_of(value, said)
+        place = place_of(value, request)
         if place <= last:
             return _out(path, origins.read | label, facts)
         last = place
@@ -176,8 +176,8 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
         decision = _deed(facts, reason)
         if marks.trusted_only or (origins.read and not free):
             return decision  # a declaration alone would not help
-        told = call_errors.undeclared_way_out(facts.step.tool, command.spec.name)
-        return replace(decision, way_out=told)
+        way_out = call_errors.undeclared_way_out(facts.step.tool, command.spec.name)
+        return replace(decision, way_out=way_out)
     for script in facts.named("run"):
         if label := origins.code_from_outside(script):
             return _deed(facts, call_errors.asks_code(describe(label)))

@@ -113,5 +113,5 @@ def settlement(
 
 
 def _code(error: Json) -> str:
-    told = cast("dict[str, Json]", error) if isinstance(error, dict) else {}
-    return str(told.get("code"))
+    fields = cast("dict[str, Json]", error) if isinstance(error, dict) else {}
+    return str(fields.get("code"))

@@ -119,8 +119,8 @@ def key_text(names: Mapping[str, Json]) -> str:
 
 def limit_text(keyword: str, limit: Json) -> str:
     """Return a limit in words: `at least 2 items`."""
-    told = LIMIT_TEXT[keyword].format(limit)
-    return told.removesuffix("s") if limit == 1 else told
+    text = LIMIT_TEXT[keyword].format(limit)
+    return text.removesuffix("s") if limit == 1 else text
 
 
 def members_of(node: Mapping[str, Json]) -> list[Json]:

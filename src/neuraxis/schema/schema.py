@@ -130,8 +130,8 @@ class Schema:
             if not _in_hole(error, blind):
                 found += explain(error, self.json, checked)
         # A wrong type may break several keywords that say the same.
-        told = {(one.path, one.expected, one.got): one for one in reversed(found)}
-        return tuple(reversed(told.values()))[:MOST]
+        unique = {(one.path, one.expected, one.got): one for one in reversed(found)}
+        return tuple(reversed(unique.values()))[:MOST]
 
     def _whole_floats(self, value: Any) -> list[Problem]:
         return [

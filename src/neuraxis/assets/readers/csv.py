@@ -97,9 +97,9 @@ def begun(data: bytes, ending: str, separator: str) -> tuple[bytes, str, int]:
     data, first = utf8(data).removeprefix(codecs.BOM_UTF8), 1
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")  # Old Macs end lines with a carriage return.
-    if said := _SAYS_SEPARATOR.match(data):
-        data, first = data[said.end() :], 2
-        separator = separator or said[1].decode()
+    if declared := _SAYS_SEPARATOR.match(data):
+        data, first = data[declared.end() :], 2
+        separator = separator or declared[1].decode()
     if not separator:
         separator = "\t" if ending == ".tsv" else _separator_of(data)
     return data, separator, first

@@ -28,14 +28,14 @@ _ADVICE = re.compile(r"( Consider | You m| If this is the case).*")
 
 
 @contextmanager
-def told(polars: Any) -> Generator[None]:
+def polars_errors(polars: Any) -> Generator[None]:
     """Return a Polars error message for the model, without its drawings."""
     try:
         yield
     except polars.exceptions.PolarsError as error:
         text = str(error).partition("\n\nThis error occurred")[0]
-        said = _ADVICE.sub("", " ".join(text.split()))
-        raise CommandError(said[:400].rstrip()) from None
+        reason = _ADVICE.sub("", " ".join(text.split()))
+        raise CommandError(reason[:400].rstrip()) from None
     except BaseException as error:
         # A broken file can make Polars panic with an exception that is no `Exception`
         # and would end the worker.
@@ -63,7 +63,7 @@ def read_frame(
         CommandError: they are none, or more than `most` rows.
     """
     source = io.BytesIO(data)
-    with told(polars):
+    with polars_errors(polars):
         match ending:
             case ".csv" | ".tsv" | ".txt":
                 try:

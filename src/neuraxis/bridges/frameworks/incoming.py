@@ -53,14 +53,16 @@ def listed(
         return all(hasattr(value, key) for key in has)
 
     def error(value: Any) -> ConfigError:
-        said = f"{name}: expected a list of {kind}, got "
+        message = f"{name}: expected a list of {kind}, got "
         if is_tool(value):
-            return ConfigError(f"{said}one; write {name}([…])")
+            return ConfigError(f"{message}one; write {name}([…])")
         if isroutine(value):
             own = value.__name__
-            said += f"the function {own}. A function needs no bridge: plugins=[{own}]"
-            return ConfigError(said)
-        return ConfigError(said + describe_given(value))
+            message += (
+                f"the function {own}. A function needs no bridge: plugins=[{own}]"
+            )
+            return ConfigError(message)
+        return ConfigError(message + describe_given(value))
 
     if is_tool(tools) or isinstance(tools, str) or not isinstance(tools, Iterable):
         raise error(tools)

@@ -78,7 +78,7 @@ class Offered:
             arguments=given,
         )
         result = await self.session.call(call)
-        self.session.origins.told([call.id])  # the framework's model is shown it
+        self.session.origins.shown([call.id])  # the framework's model is shown it
         return result
 
     def call_sync(self, offer: Offer, arguments: Mapping[str, Any]) -> Result:
@@ -88,11 +88,11 @@ class Offered:
 
 def result_text(result: Result) -> str:
     """Return a result as a model sees it: value or asset address."""
-    told = outcome(result, 1)
+    entry = outcome(result, 1)
     if result.error is not None:
         return json_text({"error": to_json(result.error)})
-    value = told.get("response")
+    value = entry.get("response")
     text = value if isinstance(value, str) else json_text(value)
-    if warnings := told.get("warnings"):
+    if warnings := entry.get("warnings"):
         text += "\n" + "\n".join(str(item) for item in warnings)
     return text

@@ -132,10 +132,12 @@ class Connection:
     def _failed(self, why: str) -> ServerFailed:
         self._failures += 1
         words = self._inbox.fault or self._inbox.last_words
-        said = f"{why}; it said: {words}" if words and words not in why else why
+        message = f"{why}; it said: {words}" if words and words not in why else why
         has_key = bool(self.config.headers or self.config.oauth)
-        said = with_status(said, self._inbox) + advice(self._inbox, has_key=has_key)
-        self._reason = f"{self.config.name} ({self.config.place}): {said}"
+        message = with_status(message, self._inbox) + advice(
+            self._inbox, has_key=has_key
+        )
+        self._reason = f"{self.config.name} ({self.config.place}): {message}"
         return ServerFailed(self._reason)
 
     async def _hold(self, opened: asyncio.Future[Client], close: asyncio.Event) -> None:
@@ -244,8 +246,8 @@ class Connection:
                     f"the MCP server {self.config.name} broke off: {why}; it is not "
                     "known whether the command did anything"
                 ) from None
-            said = one_line(error.error.message, 2_000)
-            raise CommandError(with_status(said, inbox)) from None
+            message = one_line(error.error.message, 2_000)
+            raise CommandError(with_status(message, inbox)) from None
         except (OSError, RuntimeError, ValueError, TimeoutError) as error:
             raise CommandError(
                 f"the MCP server {self.config.name} gave no valid answer: "
@@ -418,20 +420,20 @@ class Connection:
     async def _sampling(
         self, context: Any, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
-        model, told = self._asking.sampling, _sampling_messages(params)
-        shown = "\n".join(message.content for message in told)
-        said = None
+        model, messages = self._asking.sampling, _sampling_messages(params)
+        shown = "\n".join(message.content for message in messages)
+        reply = None
         if model is not None and not params.tools:
-            said = await self._put(
+            reply = await self._put(
                 questions.Question(
                     server=self.config.name,
                     kind="sampling",
                     message=questions.message_text(shown),
                 )
             )
-        if said is None or model is None:
+        if reply is None or model is None:
             return types.ErrorData(code=-1, message="the user refused")
-        done = await complete(model, Prompt(messages=tuple(told)))
+        done = await complete(model, Prompt(messages=tuple(messages)))
         return types.CreateMessageResult(
             role="assistant",
             content=types.TextContent(text=done.text),
@@ -452,16 +454,16 @@ def _plain(schema: Any) -> dict[str, Any]:
 
 
 def _sampling_messages(params: types.CreateMessageRequestParams) -> list[Message]:
-    told: list[Message] = []
+    messages: list[Message] = []
     if params.system_prompt:
-        told.append(Message(role="system", content=params.system_prompt))
+        messages.append(Message(role="system", content=params.system_prompt))
     for message in params.messages:
         content: Any = message.content
         blocks: list[Any] = as_list(content) or [content]
         texts = [str(getattr(block, "text", "")) for block in blocks]
         role = "user" if message.role == "user" else "assistant"
-        told.append(Message(role=role, content="\n".join(texts)))
-    return told
+        messages.append(Message(role=role, content="\n".join(texts)))
+    return messages
 
 
 def _name(tool: Any) -> str:

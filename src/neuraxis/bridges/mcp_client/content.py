@@ -30,8 +30,8 @@ def result_value(result: Mapping[str, Json]) -> Any:
     """
     blocks = _blocks(result.get("content"))
     if result.get("isError") is True:
-        said = "\n".join(str(b.get("text", "")) for b in blocks if b.get("text"))
-        raise CommandError(one_line(said, MOST_ERROR) or "the server gave no reason")
+        message = "\n".join(str(b.get("text", "")) for b in blocks if b.get("text"))
+        raise CommandError(one_line(message, MOST_ERROR) or "the server gave no reason")
     has_structure = "structuredContent" in result
     structured = result.get("structuredContent")
     others = [block for block in blocks if block.get("type") != "text"]

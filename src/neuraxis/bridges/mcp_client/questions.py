@@ -59,19 +59,19 @@ class RunningCall:
     async def allowed(self, question: Question, answer: AnswerQuestion | None) -> Any:
         """Return the answer: a mapping, True (go ahead), or None (no)."""
         self.asked += 1
-        said: Any = None
+        decision: Any = None
         if self.asked <= MOST_QUESTIONS:
             if answer is not None:
                 given: object = answer(question)
-                said = await given if inspect.isawaitable(given) else given
+                decision = await given if inspect.isawaitable(given) else given
             elif self.outer is not None:
-                said = (
+                decision = (
                     True if await _by_person(question, self.outer, self.asked) else None
                 )
-        if said is None or said is False:
+        if decision is None or decision is False:
             self.refused += 1
             return None
-        return said
+        return decision
 
 
 async def _by_person(question: Question, outer: ParentRun, number: int) -> bool:
@@ -124,7 +124,7 @@ async def _put(asked: ApprovalAsked, digest: str, gate: Gate) -> bool:
         return not await ask_person(asked, lambda: digest, gate)
 
 
-def form_content(said: Any, schema: Mapping[str, Json]) -> dict[str, Json] | None:
+def form_content(given: Any, schema: Mapping[str, Json]) -> dict[str, Json] | None:
     """Return the content of an answered form; None: it cannot be filled.
 
     A yes fills in the defaults; a mapping is taken where it fits the schema.
@@ -135,8 +135,8 @@ def form_content(said: Any, schema: Mapping[str, Json]) -> dict[str, Json] | Non
         for name, node in properties.items()
         if isinstance(node, Mapping) and "default" in node
     }
-    if isinstance(said, Mapping):
-        content.update(cast("Mapping[str, Json]", said))
+    if isinstance(given, Mapping):
+        content.update(cast("Mapping[str, Json]", given))
     return (
         content
         if Schema({**schema, "x-formats": "annotation"}).valid(content)

@@ -169,8 +169,8 @@ class McpServers:
             raise ConfigError("mcp: " + "; ".join(failed))
         if plugins:  # the first one tells also what is wrong with all
             own = [*self._given] + ([] if failed else _unfit(self.servers, plugins))
-            told = (*warnings_in(plugins[0].spec.source, own), *plugins[0].problems)
-            plugins[0] = msgspec.structs.replace(plugins[0], problems=told)
+            warnings = (*warnings_in(plugins[0].spec.source, own), *plugins[0].problems)
+            plugins[0] = msgspec.structs.replace(plugins[0], problems=warnings)
             self.problems = [p.message for each in plugins for p in each.problems]
         return tuple(plugins)
 

@@ -58,10 +58,10 @@ async def approve(asked: ApprovalAsked) -> bool | str:
         answers = await client.ask(**{KEY: _question(asked)})
     except (MCPError, ValueError) as error:
         raise NobodyToAsk(f"the MCP client gave no valid answer: {error}") from error
-    return _said(as_map(answers[KEY]), asked)
+    return _decision_of(as_map(answers[KEY]), asked)
 
 
-def _said(content: Mapping[str, Any], asked: ApprovalAsked) -> bool | str:
+def _decision_of(content: Mapping[str, Any], asked: ApprovalAsked) -> bool | str:
     """Return what a filled-in form allows: nothing, the call, or an offer."""
     if content.get("allow") is not True:
         return False
@@ -131,9 +131,11 @@ class Waiting:
         asked, until = self._asked.pop(token)
         answer = (params.input_responses or {}).get(KEY)
         accepted = getattr(answer, "action", "") == "accept"
-        said = accepted and _said(as_map(getattr(answer, "content", None)), asked)
-        if said is False:
+        decision = accepted and _decision_of(
+            as_map(getattr(answer, "content", None)), asked
+        )
+        if decision is False:
             client.said_no = True
-        if said is False or time.monotonic() >= until:
+        if decision is False or time.monotonic() >= until:
             return "", ""
-        return asked.digest, said if isinstance(said, str) else ""
+        return asked.digest, decision if isinstance(decision, str) else ""

@@ -56,9 +56,11 @@ def form(message: str, schema: Mapping[str, Json]) -> types.ElicitRequest:
 
 def sampling(text: str, max_tokens: int = 1_000) -> types.CreateMessageRequest:
     """Return a request to the client's model; its answer is the text."""
-    said = types.SamplingMessage(role="user", content=types.TextContent(text=text))
+    message = types.SamplingMessage(role="user", content=types.TextContent(text=text))
     return types.CreateMessageRequest(
-        params=types.CreateMessageRequestParams(messages=[said], max_tokens=max_tokens)
+        params=types.CreateMessageRequestParams(
+            messages=[message], max_tokens=max_tokens
+        )
     )
 
 
@@ -122,11 +124,11 @@ class McpClient:
                 answered = asyncio.Event()
                 self.questions.put_nowait((requests, answered))
                 await answered.wait()
-            said = {name: self.given[name] for name in requests}
+            answers = {name: self.given[name] for name in requests}
             self.given = {}  # they are for this question, and for none that comes later
         else:
-            said = {name: await self._send(one) for name, one in requests.items()}
-        return {name: _plain(said[name], one) for name, one in requests.items()}
+            answers = {name: await self._send(one) for name, one in requests.items()}
+        return {name: _plain(answers[name], one) for name, one in requests.items()}
 
     def _is_answered(self, requests: types.InputRequests) -> bool:
         return all(

@@ -72,11 +72,11 @@ class Progress:
                 done, None if part is None else 100.0, event.message
             )
             if event.message and self._logging.wants(self._client):
-                told = types.LoggingMessageNotificationParams(
+                message = types.LoggingMessageNotificationParams(
                     level="info", logger=event.id, data=event.message
                 )
                 await context.session.send_notification(
-                    types.LoggingMessageNotification(params=told), context.request_id
+                    types.LoggingMessageNotification(params=message), context.request_id
                 )
 
     async def close(self) -> None:

@@ -179,7 +179,7 @@ class McpService:
         else:
             async with self._one_by_one:
                 result = await self._session.call(call, watch)
-        self._session.origins.told([call.id])  # the client's model is shown it
+        self._session.origins.shown([call.id])  # the client's model is shown it
         if result.error is not None and client.is_modern:
             if client.missing is not None:
                 raise client.missing
@@ -204,14 +204,14 @@ class McpService:
             calls.append(call)
         async with self._one_by_one:
             results = await self._session.call_all(calls, watch, on_error=plan.on_error)
-        self._session.origins.told([call.id for call in calls])
+        self._session.origins.shown([call.id for call in calls])
         content: list[types.ContentBlock] = []
-        told: list[Json] = []
+        entries: list[Json] = []
         for call, result in zip(plan.calls, results, strict=True):
             step = values.call_result(result, structured=False)
             content.append(types.TextContent(text=f"{call.command}: {result.status}"))
             content += step.content
-            told.append(
+            entries.append(
                 {
                     "tool": call.command,
                     "status": result.status,
@@ -225,7 +225,7 @@ class McpService:
             )
         return types.CallToolResult(
             content=content,
-            structured_content={"steps": told},
+            structured_content={"steps": entries},
             is_error=any(result.status != "done" for result in results),
         )
 

@@ -56,18 +56,20 @@ def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
         text = types.TextContent(text=result.error.message)
         return types.CallToolResult(content=[text], is_error=True)
     content: list[types.ContentBlock] = []
-    can_be_said, said = to_json_value(result.value)
+    is_json, plain = to_json_value(result.value)
     parts = media(result.value)
     if parts is not None:
         content += [*parts, _link(result)] if result.stored else parts
     elif result.stored:
         content += _stored(result)
     else:
-        content.append(types.TextContent(text=_text(said)))
-    content += [types.TextContent(text=f"Note: {told}") for told in result.warnings]
+        content.append(types.TextContent(text=_text(plain)))
+    content += [
+        types.TextContent(text=f"Note: {warning}") for warning in result.warnings
+    ]
     answer: Json = None
-    if can_be_said and (structured or isinstance(said, dict)):
-        answer = cast("Json", said) if isinstance(said, dict) else {"result": said}
+    if is_json and (structured or isinstance(plain, dict)):
+        answer = cast("Json", plain) if isinstance(plain, dict) else {"result": plain}
         too_long = result.stored and len(_text(answer)) > MOST_STRUCTURED
         if too_long and not structured:
             answer = None
@@ -81,19 +83,19 @@ def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
 
 def as_json(result: Result) -> Json:
     """Return a result as JSON, or None if it has none."""
-    can_be_said, said = to_json_value(result.value)
-    return said if result.error is None and can_be_said else None
+    is_json, plain = to_json_value(result.value)
+    return plain if result.error is None and is_json else None
 
 
 def _stored(result: Result) -> list[types.ContentBlock]:
     link = _link(result)
-    said = f"The answer is the resource {link.uri}: {link.description}"
-    return [types.TextContent(text=said), link]
+    text = f"The answer is the resource {link.uri}: {link.description}"
+    return [types.TextContent(text=text), link]
 
 
 def _link(result: Result) -> types.ResourceLink:
-    told = describe(result.value)
-    words = told if isinstance(told, str) else _text(told)
+    text = describe(result.value)
+    words = text if isinstance(text, str) else _text(text)
     uri = asset_uri(result.call.id)
     return types.ResourceLink(uri=uri, name=result.call.id, description=words[:200])
 
@@ -135,10 +137,10 @@ def _block(part: Any) -> types.ContentBlock | None:
     if isinstance(fields.get("uri"), str):
         if not isinstance(fields.get("text"), str):
             return None
-        told = types.TextResourceContents(
+        resource = types.TextResourceContents(
             uri=fields["uri"], mime_type=kind or None, text=fields["text"]
         )
-        return types.EmbeddedResource(resource=told)
+        return types.EmbeddedResource(resource=resource)
     if not isinstance(data, bytes):
         return None
     text = base64.b64encode(data).decode()
@@ -197,8 +199,8 @@ def _as_text(value: Any) -> tuple[str, str]:
         text = write() if write is not None else None
         if isinstance(text, str):
             return "text/csv", text
-    can_be_said, said = to_json_value(value)
-    if can_be_said:
-        return "application/json", json.dumps(said, ensure_ascii=False)
+    is_json, plain = to_json_value(value)
+    if is_json:
+        return "application/json", json.dumps(plain, ensure_ascii=False)
     told = describe(value)
     raise CannotBeRead(f"it has no form outside of this process: {told}")

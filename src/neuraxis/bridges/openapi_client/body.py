@@ -61,8 +61,11 @@ def read_body(node: Node, base: str, schemas: Schemas) -> Body | None:
     elif kind == "file":
         made = {**_FILE}
     elif kind == "text":
-        said = as_text(as_map(schema).get("description"))
-        made = {"type": "string", "description": said[:300] or f"{media}, as text"}
+        description = as_text(as_map(schema).get("description"))
+        made = {
+            "type": "string",
+            "description": description[:300] or f"{media}, as text",
+        }
     else:
         made = schemas.translate(schema, base)
         if _is_binary(schema, schemas, base):

@@ -109,10 +109,10 @@ def run(target: Target, /, **arguments: Any) -> Any:
         raise CommandError(str(error)) from None
     host = urlsplit(request.url).hostname or ""
     if answer.status >= 300:
-        said = _text(answer)[:_ERROR_CHARACTERS].strip()
+        message = _text(answer)[:_ERROR_CHARACTERS].strip()
         raise CommandError(
             f"{host} answered {answer.status} {answer.reason}".rstrip()
-            + (f": {said}" if said else ".")
+            + (f": {message}" if message else ".")
         )
     if answer.truncated:
         context.warn(
@@ -128,8 +128,8 @@ def _hint(operation: Operation, value: Any, links: str, context: Context) -> Non
     if isinstance(found, str):
         context.warn(f"There are more pages: {found} of the answer names the next one.")
     elif found:
-        said = ", ".join(f"{name} {text!r}" for name, text in found.items())
-        context.warn(f"There are more pages; the next one: call again with {said}.")
+        listing = ", ".join(f"{name} {text!r}" for name, text in found.items())
+        context.warn(f"There are more pages; the next one: call again with {listing}.")
 
 
 def _value(answer: client.Response) -> Any:

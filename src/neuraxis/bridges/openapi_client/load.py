@@ -223,11 +223,11 @@ def parse(data: bytes, place: str) -> Json:
         tree: Any = untyped.compose(text, Loader=loader)
         return None if tree is None else _Plain(left=MOST_NODES).value(tree)
     except yaml.YAMLError as error:
-        said = " ".join(str(error).split())[:300]
-        raise ConfigError(f"{place}: neither JSON nor YAML: {said}") from None
+        reason = " ".join(str(error).split())[:300]
+        raise ConfigError(f"{place}: neither JSON nor YAML: {reason}") from None
     except (RecursionError, CannotImport, ValueError) as error:
-        said = str(error) or "nested too deep"
-        raise ConfigError(f"{place}: cannot be read as YAML: {said[:300]}") from None
+        reason = str(error) or "nested too deep"
+        raise ConfigError(f"{place}: cannot be read as YAML: {reason[:300]}") from None
 
 
 _CONSTANTS: Mapping[str, Json] = {

@@ -190,18 +190,18 @@ def _usable(name: str, made: dict[str, Json], notes: Notes) -> dict[str, Json]:
 def _description(operation: Operation) -> str:
     node = operation.node
     summary, text = as_text(node.get("summary")), as_text(node.get("description"))
-    said = " ".join(text.split())
+    line = " ".join(text.split())
     first = " ".join(summary.split())
-    if first and not said.startswith(first.rstrip(".")):
-        said = f"{first.rstrip('.')}. {said}" if said else first
-    if not said:
-        said = f"{operation.method.upper()} {operation.path}"
-    said = shortened(said, _DESCRIPTION)
+    if first and not line.startswith(first.rstrip(".")):
+        line = f"{first.rstrip('.')}. {line}" if line else first
+    if not line:
+        line = f"{operation.method.upper()} {operation.path}"
+    line = shortened(line, _DESCRIPTION)
     if node.get("deprecated") is True:
-        said += " (deprecated)"
+        line += " (deprecated)"
     if pages := paging(operation.parameters):
-        said += f" Answers in pages, chosen by {', '.join(pages)}."
-    return said
+        line += f" Answers in pages, chosen by {', '.join(pages)}."
+    return line
 
 
 def _check_any(
@@ -228,13 +228,17 @@ def _plugin(
     info = as_map(document.root.get("info"))
     title = as_text(manifest.get("name_for_human")) or as_text(info.get("title"))
     own = as_text(manifest.get("name_for_model")) or title
-    said = as_text(manifest.get("description_for_model"))
-    said = " ".join((said or as_text(info.get("description")) or title).split())
+    description = as_text(manifest.get("description_for_model"))
+    description = " ".join(
+        (description or as_text(info.get("description")) or title).split()
+    )
     servers = sorted({target.server for target in targets.values() if target.server})
     # the addresses are part of what the lock file accepts: keys are sent there
     where = f"Its server is {', '.join(servers[:3])}." if servers else ""
-    said = said[:_DESCRIPTION].rstrip()
-    joint = " " if said.endswith((".", "!", "?", ":")) or not said else ". "
+    description = description[:_DESCRIPTION].rstrip()
+    joint = (
+        " " if description.endswith((".", "!", "?", ":")) or not description else ". "
+    )
     if auth is None and any(target.operation.schemes for target in targets.values()):
         notes.add(
             "the document says that calls need a key, and none is given: "
@@ -252,7 +256,7 @@ def _plugin(
     spec = PluginSpec(
         name=name or plugin_name(own, Path(urlsplit(document.place).path).stem),
         title=title or own,
-        description=(said + joint * bool(where) + where).strip(),
+        description=(description + joint * bool(where) + where).strip(),
         description_for_human=as_text(manifest.get("description_for_human")) or None,
         commands=tuple(specs.values()),
         config={} if auth is None else {"auth": auth},

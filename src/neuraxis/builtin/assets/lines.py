@@ -119,9 +119,9 @@ def _plain(item: Any, around: tuple[int, ...], left: list[int]) -> Json:
     if left[0] < 0:
         return describe(item)
     item = item.tolist() if hasattr(item, "tolist") else item
-    can_be_said, told = to_json_value(item)
-    if can_be_said:
-        return told
+    is_json, plain = to_json_value(item)
+    if is_json:
+        return plain
     here = (*around, id(item))
     if len(here) > DEPTH or id(item) in around:
         return describe(item)

@@ -45,24 +45,24 @@ def asset_lines(asset: Any, start: int = 1, count: int = 50) -> dict[str, Json]:
     """Return lines of a text, or items of a list as JSON."""
     lines = lines_of(_opened(asset))
     _check_start(start - 1, lines)
-    told: list[Json] = []
+    lines_shown: list[Json] = []
     cut: list[Json] = []
     used = 0
     for number, line in enumerate(lines.since(start - 1), start):
         text = beginning(line.text, LINE)
         used += cost(text) + 1
-        if number >= start + count or (told and used > CHARACTERS):
+        if number >= start + count or (lines_shown and used > CHARACTERS):
             break
-        told.append(text)
+        lines_shown.append(text)
         if len(line.text) > len(text):
             cut.append({"line": number, "characters": len(line.text)})
             if line.position >= 0:
                 cut[-1]["position"] = line.position
-    view: dict[str, Json] = {"lines": told, "total_lines": lines.total}
+    view: dict[str, Json] = {"lines": lines_shown, "total_lines": lines.total}
     if cut:
         view["cut"] = cut
-    if start - 1 + len(told) < lines.total:
-        view["next_start"] = start + len(told)
+    if start - 1 + len(lines_shown) < lines.total:
+        view["next_start"] = start + len(lines_shown)
     return view
 
 
@@ -158,8 +158,8 @@ def asset_rows(
         )
     _check_fields(items, columns or ())
     some = items[start : start + count]
-    told = (_item(item, columns) for item in some)
-    return rows_view(told, start, len(some), len(items))
+    rows_shown = (_item(item, columns) for item in some)
+    return rows_view(rows_shown, start, len(some), len(items))
 
 
 def _check_fields(items: Sequence[Any], columns: Sequence[str]) -> None:
@@ -186,40 +186,43 @@ def _item(item: Any, columns: list[str] | None) -> Any:
 def describe_asset(asset: Any) -> dict[str, Json]:
     """Describe an object: its kind, its size and its parts."""
     value = _opened(asset)
-    told: dict[str, Json] = {"is": describe(value), "size": size_text(size_of(value))}
+    described: dict[str, Json] = {
+        "is": describe(value),
+        "size": size_text(size_of(value)),
+    }
     if isinstance(value, str):
-        told["characters"] = len(value)
-        told["lines"] = lines_of(value).total
+        described["characters"] = len(value)
+        described["lines"] = lines_of(value).total
     elif isinstance(value, Mapping):
         fields = cast("Mapping[Any, Any]", value)
-        told["fields"] = _fields(list(fields.items())[:KEYS])
+        described["fields"] = _fields(list(fields.items())[:KEYS])
         if len(fields) > KEYS:
-            told["more_fields"] = len(fields) - KEYS
+            described["more_fields"] = len(fields) - KEYS
     elif isinstance(value, list | tuple):
         items = cast("Sequence[Any]", value)
-        told["items"] = len(items)
-        told["first"] = [describe(item) for item in items[:3]]
+        described["items"] = len(items)
+        described["first"] = [describe(item) for item in items[:3]]
     elif is_table(value):
         frame = frame_of(value)
-        told["rows"] = frame.height
+        described["rows"] = frame.height
         schema = list(frame.schema.items())
-        told["columns"] = {name: str(kind)[:60] for name, kind in schema[:KEYS]}
+        described["columns"] = {name: str(kind)[:60] for name, kind in schema[:KEYS]}
         if len(schema) > KEYS:
-            told["more_columns"] = [name for name, _ in schema[KEYS : KEYS + 100]]
-    return told
+            described["more_columns"] = [name for name, _ in schema[KEYS : KEYS + 100]]
+    return described
 
 
 def _fields(entries: Sequence[tuple[Any, Any]]) -> dict[str, Json]:
     """Return what each field holds; a long name is cut and marked."""
-    told: dict[str, Json] = {}
+    described: dict[str, Json] = {}
     for number, (key, item) in enumerate(entries):
         name = str(key)
         if len(name) > NAME:
             name = f"{name[:NAME]}… ({len(name)} characters)"
-        while name in told:  # Two cut names may be equal.
+        while name in described:  # Two cut names may be equal.
             name = f"{name} #{number + 1}"
-        told[name] = describe(item)
-    return told
+        described[name] = describe(item)
+    return described
 
 
 def look_at(asset: Any, context: Context) -> dict[str, Any]:

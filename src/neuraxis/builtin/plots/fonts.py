@@ -37,15 +37,17 @@ def fit(figure: Any, warn: Callable[[str], None]) -> None:
         return
     families, left = _others(frozenset(lacking))
     for text in texts:
-        said: str = text.get_text()
-        if lacking.intersection(said):
+        words: str = text.get_text()
+        if lacking.intersection(words):
             text.set_fontfamily([OWN, *families])
-            text.set_text(_boxed(said, left))
+            text.set_text(_boxed(words, left))
     for axes in figure.axes:
         # Tick labels are created again when the figure is drawn.
         if type(axes.xaxis.get_major_formatter()).__name__ == "FuncFormatter":
             labels = [text.get_text() for text in axes.get_xticklabels()]
-            axes.set_xticks(axes.get_xticks(), [_boxed(said, left) for said in labels])
+            axes.set_xticks(
+                axes.get_xticks(), [_boxed(words, left) for words in labels]
+            )
     if left:
         shown = "".join(sorted(left)[:20])
         warn(
@@ -53,8 +55,8 @@ def fit(figure: Any, warn: Callable[[str], None]) -> None:
         )
 
 
-def _boxed(said: str, left: frozenset[str]) -> str:
-    return "".join(_BOX if char in left else char for char in said)
+def _boxed(text: str, left: frozenset[str]) -> str:
+    return "".join(_BOX if char in left else char for char in text)
 
 
 def _is_seen(char: str, signs: frozenset[int]) -> bool:

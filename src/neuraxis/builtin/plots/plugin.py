@@ -12,7 +12,12 @@ from datetime import date, datetime, time
 from typing import Any
 
 from neuraxis.builtin.plots import fonts
-from neuraxis.builtin.tables.frames import check_columns, frame_of, library, told
+from neuraxis.builtin.tables.frames import (
+    check_columns,
+    frame_of,
+    library,
+    polars_errors,
+)
 from neuraxis.builtin.workspace import NOBODY
 from neuraxis.errors import CommandError, needed
 from neuraxis.plugins.context import Context
@@ -101,13 +106,13 @@ def plot_histogram(
     check_columns(frame, [column])
     _check_numbers(frame, column)
     figure, axes = _figure(width, height, title)
-    with told():
+    with polars_errors():
         values = frame[column].drop_nulls().drop_nans()
         if values.dtype.is_float():
             values = values.filter(values.is_finite())
     if not values.len():
         raise CommandError(f"The column {column!r} holds no number.")
-    with told():
+    with polars_errors():
         values = values.cast(library().Float64)  # Booleans have no ranges.
     try:
         axes.hist(values.to_numpy(), bins=bins, edgecolor="white")

@@ -50,23 +50,23 @@ _HIDDEN = re.compile(
 )
 
 
-def hint(said: str, script: str, workspace: Path, network: bool) -> str:
+def hint(output: str, script: str, workspace: Path, network: bool) -> str:
     """Return advice on an error of a script, or nothing.
 
     Args:
-        said: the last line of the traceback.
+        output: the last line of the traceback.
         script: the path of the script.
         workspace: the folder of the script and its modules.
         network: whether the script had network access.
     """
-    if found := _MISSING.match(said):
+    if found := _MISSING.match(output):
         return _of_missing(found[1], script, workspace)
-    if found := _HIDDEN.match(said):
+    if found := _HIDDEN.match(output):
         return _of_hidden(found[1] or found[2], script, workspace)
-    if not network and _OFFLINE.match(said):
+    if not network and _OFFLINE.match(output):
         return "A script has no network: fetch with a command, and give it the file."
     for pattern, text in _HINTS:
-        if re.match(pattern, said):
+        if re.match(pattern, output):
             return text
     return ""
 

@@ -29,9 +29,9 @@ def library() -> Any:
     return needed("polars", "tables", "Working with tables")
 
 
-def told() -> AbstractContextManager[None]:
+def polars_errors() -> AbstractContextManager[None]:
     """Return a Polars error message for the model, without its drawings."""
-    return tables.told(library())
+    return tables.polars_errors(library())
 
 
 def frame_of(value: Any) -> Any:
@@ -46,7 +46,7 @@ def frame_of(value: Any) -> Any:
         return value
     package = type(value).__module__.partition(".")[0]
     try:
-        with told():
+        with polars_errors():
             if package in ("pandas", "pyarrow"):
                 needed("pyarrow", "tables", f"Taking a table of {package}")
                 return (
@@ -113,7 +113,7 @@ def written(frame: Any, ending: str, replaces: bytes = b"") -> bytes:
     """
     sink = io.BytesIO()
     _check_writable(frame, ending)
-    with told():
+    with polars_errors():
         match ending:
             case ".csv" | ".tsv":
                 kept = csv_format.format_of(replaces, ending)

@@ -43,7 +43,7 @@ def select_columns(table: Any, columns: list[str]) -> Any:
     """Return the columns in the requested order."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns)
-    with frames.told():
+    with frames.polars_errors():
         return frame.select(columns)
 
 
@@ -52,7 +52,7 @@ def filter_rows(
 ) -> Any:
     """Return the rows that meet all conditions, or any of them."""
     frame = frames.frame_of(table)
-    with frames.told():
+    with frames.polars_errors():
         tests = [condition(frame, given) for given in conditions]
     polars = frames.library()
     joined = (
@@ -60,7 +60,7 @@ def filter_rows(
         if match == "all"
         else (polars.any_horizontal(tests))
     )
-    with frames.told():
+    with frames.polars_errors():
         return frame.filter(joined)
 
 
@@ -68,7 +68,7 @@ def sort_rows(table: Any, columns: list[str], descending: bool = False) -> Any:
     """Sort rows stably; empty cells come last."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns)
-    with frames.told():
+    with frames.polars_errors():
         return frame.sort(
             columns, descending=descending, nulls_last=True, maintain_order=True
         )
@@ -79,7 +79,7 @@ def group_rows(table: Any, by: list[str], aggregations: list[dict[str, Json]]) -
     frame = frames.frame_of(table)
     frames.check_columns(frame, by)
     made = [_aggregation(frame, given) for given in aggregations]
-    with frames.told():
+    with frames.polars_errors():
         if not by:
             return frame.select(made)
         return frame.group_by(by, maintain_order=True).agg(made)
@@ -126,7 +126,7 @@ def join_tables(
         raise CommandError("right_on: expected as many columns as in on.")
     frames.check_columns(first, on)
     frames.check_columns(second, others)
-    with frames.told():
+    with frames.polars_errors():
         _check_growth(first, second, on, others)
         return first.join(
             second,
@@ -174,11 +174,11 @@ def describe_table(table: Any, columns: list[str] | None = None) -> dict[str, Js
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns or ())
     names: list[str] = columns or frame.columns
-    told: list[Json] = []
-    with frames.told():
+    described: list[Json] = []
+    with frames.polars_errors():
         for name in names[:DESCRIBED]:
-            told.append(_column(frame, name))
-    found: dict[str, Json] = {"rows": frame.height, "columns": told}
+            described.append(_column(frame, name))
+    found: dict[str, Json] = {"rows": frame.height, "columns": described}
     if len(names) > DESCRIBED:
         found["more_columns"] = names[DESCRIBED : DESCRIBED + 100]
     return found
@@ -186,21 +186,21 @@ def describe_table(table: Any, columns: list[str] | None = None) -> dict[str, Js
 
 def _column(frame: Any, name: str) -> dict[str, Json]:
     column = frame[name]
-    told: dict[str, Json] = {
+    described: dict[str, Json] = {
         "name": name,
         "type": str(column.dtype)[:60],
         "empty": column.null_count(),
     }
     if column.dtype.is_nested() or column.dtype == frames.library().Object:
-        return told
-    told["distinct"] = column.drop_nulls().n_unique()
+        return described
+    described["distinct"] = column.drop_nulls().n_unique()
     for what in ("min", "max", "mean", "std"):
         if what in ("min", "max") or column.dtype.is_numeric():
-            told[what] = _told(getattr(column, what)())
-    return told
+            described[what] = _short_value(getattr(column, what)())
+    return described
 
 
-def _told(value: Any) -> Json:
+def _short_value(value: Any) -> Json:
     if isinstance(value, str) and len(value) > LONGEST:
         return f"{value[:LONGEST]}… ({len(value)} characters)"
     return views.cell(value)

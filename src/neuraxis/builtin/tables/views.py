@@ -32,8 +32,8 @@ def cell(value: Any) -> Json:
         return value
     if isinstance(value, float) and value != value:
         return None
-    can_be_said, said = to_json_value(value)
-    return said if can_be_said else describe(value)
+    is_json, plain = to_json_value(value)
+    return plain if is_json else describe(value)
 
 
 def rows_of(
@@ -61,24 +61,24 @@ def rows_view(
     items: Iterator[Any], start: int, count: int, total: int
 ) -> dict[str, Json]:
     """Return up to `count` rows or items from `start`, with cuts."""
-    told: list[Json] = []
+    shown: list[Json] = []
     cut: list[Json] = []
     used = 0
     for index, item in enumerate(items, start):
         cells = max(1, len(cast("Any", item))) if isinstance(item, dict) else 1
         each = CHARACTERS // cells - 100
         row, shorter = _row(item, index, max(CELL, each // count))
-        if not told and cost([row, shorter]) > CHARACTERS:
+        if not shown and cost([row, shorter]) > CHARACTERS:
             row, shorter = _row(item, index, max(_LEAST, each))
         used += cost([row, shorter])
-        if told and used > CHARACTERS:
+        if shown and used > CHARACTERS:
             break
-        told.append(row)
+        shown.append(row)
         cut += shorter
-    view: dict[str, Json] = {"rows": told}
+    view: dict[str, Json] = {"rows": shown}
     if cut:
         view["cut"] = cut
-    return paged(view, start, len(told), total, "total_rows")
+    return paged(view, start, len(shown), total, "total_rows")
 
 
 def _row(item: Any, index: int, room: int) -> tuple[Json, list[Json]]:
@@ -124,14 +124,14 @@ def beginning(text: str, room: int) -> str:
 
 def fitting(items: Any) -> list[Json]:
     """Return the first items that fit into `CHARACTERS`; at least one."""
-    told: list[Json] = []
+    fitted: list[Json] = []
     used = 0
     for item in items:
         used += cost(item)
-        if told and used > CHARACTERS:
+        if fitted and used > CHARACTERS:
             break
-        told.append(item)
-    return told
+        fitted.append(item)
+    return fitted
 
 
 def paged(

@@ -57,7 +57,7 @@ class Live:
         self._aloud = aloud
         self._results = results
         self._words = Prose()
-        self.said = ""
+        self.printed = ""
         """What was shown on standard output of the last reply."""
         self._prose = ""
         """What may be shown of it so far."""
@@ -83,7 +83,7 @@ class Live:
                 self._end_prose()
                 self._written = 0
                 self._words(event)
-                self.said = self._prose = ""
+                self.printed = self._prose = ""
                 self._spin(f"{event.model} is thinking")
             case ModelChunk():
                 self._chunk(event)
@@ -123,24 +123,24 @@ class Live:
         if not self._aloud or not self._words.said:
             return False
         self._prose = inert(self._words.said)
-        if not self._prose.startswith(self.said):
-            self.said = ""  # the reply broke off and came anew, in other words
-        end = len(self.said) + complete_blocks(self._prose[len(self.said) :])
-        if end > len(self.said):
+        if not self._prose.startswith(self.printed):
+            self.printed = ""  # the reply broke off and came anew, in other words
+        end = len(self.printed) + complete_blocks(self._prose[len(self.printed) :])
+        if end > len(self.printed):
             self._show_prose(end)
         return True
 
     def _show_prose(self, end: int) -> None:
-        new, self.said = self._prose[len(self.said) : end], self._prose[:end]
+        new, self.printed = self._prose[len(self.printed) : end], self._prose[:end]
         self._stop()
         if new.strip():
-            print_markdown(new, after=bool(self.said[: -len(new)].strip()))
+            print_markdown(new, after=bool(self.printed[: -len(new)].strip()))
 
     def _plan(self, event: PlanChecked) -> None:
         self._end_prose()
         for problem in event.problems:
-            told = for_person(str(problem.get("message", "")))
-            self._print(f"  ✗ {told}", "red")
+            text = for_person(str(problem.get("message", "")))
+            self._print(f"  ✗ {text}", "red")
         if event.problems:
             return
         many = len(event.steps)
@@ -156,12 +156,12 @@ class Live:
         given: Json = event.arguments if event.shown is None else event.shown
         if isinstance(given, dict):
             arguments = cast("dict[str, Json]", given)
-            told = " ".join(
+            text = " ".join(
                 f"{one_line(key)}={short(arguments[key])}" for key in arguments
             )
         else:
-            told = short(given)
-        return f"{self._place(event)} {one_line(event.tool)} {told}".rstrip()
+            text = short(given)
+        return f"{self._place(event)} {one_line(event.tool)} {text}".rstrip()
 
     def _place(self, event: CallStarted | CallFinished) -> str:
         """Return `2.`, or `2.14` for an item of the second step.
@@ -274,7 +274,7 @@ class Live:
     def _end_prose(self) -> None:
         """Show the rest of the prose that has come."""
         self._stop()
-        if len(self._prose.rstrip()) > len(self.said):
+        if len(self._prose.rstrip()) > len(self.printed):
             self._show_prose(len(self._prose.rstrip()))
 
     def close(self) -> None:

@@ -132,7 +132,7 @@ def _run(
                     raise item.exception  # as it would be for each row
                 answer = item.answer
                 outcomes[answer.outcome] += 1
-                told = {
+                line = {
                     "id": item.row.id,
                     "session": item.session,
                     "outcome": answer.outcome,
@@ -141,7 +141,7 @@ def _run(
                     "files": list(answer.files),
                     "earlier": item.earlier,
                 }
-                echo_json(told)
+                echo_json(line)
                 if not quiet:
                     listed = ", ".join(f"{n} {what}" for what, n in outcomes.items())
                     echo(f"{item.count} of {item.total}: {listed}", err=True)

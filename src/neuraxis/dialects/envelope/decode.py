@@ -29,8 +29,8 @@ from neuraxis.dialects.lenient_reading import (
     ONLY_FIRST,
     adjacent,
     open_thought,
-    said_around,
     thoughts,
+    words_around,
 )
 from neuraxis.dialects.shown import (
     Sent,
@@ -124,7 +124,7 @@ def read_reply(
         error = call_error(fault) if isinstance(fault, Fault) else fault
         reading.errors.append(error)
         return reading.reply(next_id)
-    around = said_around(text, found, block, is_ours, reading.notes)
+    around = words_around(text, found, block, is_ours, reading.notes)
     messages: list[Json] = []
     for piece in block:
         assert piece.value is not None

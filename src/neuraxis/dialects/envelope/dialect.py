@@ -169,7 +169,7 @@ class Envelope:
             spoke = plugin if result.error.code in _PLUGIN_SPOKE else None
             more: dict[str, Json] = {"command": command}
             if result.value is not None and not result.stored:
-                more["response"] = self._said(result)
+                more["response"] = self._result_json(result)
             return self._with_id(_error(result.error, spoke, more), result)
         message: dict[str, Json] = {
             "sender": {"role": "plugin", "name": plugin},
@@ -180,7 +180,10 @@ class Envelope:
             message["content"] = format_object(AssetRef(asset_id=result.call.id))
         else:
             message["content_type"] = "command"
-            message["content"] = {"command": command, "response": self._said(result)}
+            message["content"] = {
+                "command": command,
+                "response": self._result_json(result),
+            }
         if result.warnings and not self._strict:
             message["warnings"] = list(result.warnings)
         return message if result.stored else self._with_id(message, result)
@@ -189,7 +192,7 @@ class Envelope:
         # rule B26: never in the receiver, and not at all in the strict profile
         return message if self._strict else {**message, "id": result.call.id}
 
-    def _said(self, result: Result) -> Json:
+    def _result_json(self, result: Result) -> Json:
         return sayable(result.value, result.call.id, whole=self._strict)
 
     def _joined(self, messages: Sequence[dict[str, Json]]) -> str:
@@ -216,11 +219,11 @@ def _error(
     sender: dict[str, Json] = (
         {"role": "plugin", "name": plugin} if plugin else {"role": "system"}
     )
-    told = to_json(error)
-    content = {"error": told.pop("code"), "detail": told.pop("message")}
+    fields = to_json(error)
+    content = {"error": fields.pop("code"), "detail": fields.pop("message")}
     return {
         "sender": sender,
         "receiver": {"role": "cerebrum"},
         "content_type": "error",
-        "content": {**content, **more, **told},
+        "content": {**content, **more, **fields},
     }

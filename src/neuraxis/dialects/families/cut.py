@@ -252,10 +252,10 @@ def _is_cited(text: str, start: int, end: int) -> bool:
     line, inside = text[begin:start], text[start:end]
     if QUOTED_LINE.match(line):
         return all(QUOTED_LINE.match(next_) for next_ in inside.split("\n")[1:])
-    said = line.rpartition("`")[0].rstrip()[-1:]
+    before = line.rpartition("`")[0].rstrip()[-1:]
     is_code = line.count("`") % 2 == 1 and "```" not in line and "\n" not in inside
     rest = text[end : end + _LONGEST_LINE].partition("\n")[0]
-    return is_code and (said.isalnum() or said == ",") and "`" in rest
+    return is_code and (before.isalnum() or before == ",") and "`" in rest
 
 
 def _is_named(text: str, match: re.Match[str], is_tool: Callable[[str], bool]) -> bool:

@@ -132,9 +132,9 @@ def is_message(item: Json) -> bool:
     """Return whether an object is a message of the protocols."""
     if not isinstance(item, dict):
         return False
-    said = cast("dict[str, Json]", item)
-    whole = isinstance(said.get("receiver"), dict) and "content" in said
-    return whole or (isinstance(said.get("command"), str) and "param" in said)
+    message = cast("dict[str, Json]", item)
+    whole = isinstance(message.get("receiver"), dict) and "content" in message
+    return whole or (isinstance(message.get("command"), str) and "param" in message)
 
 
 def _like_intent(
@@ -175,12 +175,12 @@ def _is_flat(item: Json, names: ParameterNames) -> bool:
     if not isinstance(item, dict):
         return False
     intent = cast("dict[str, Json]", item)
-    said = _name_key(intent)
-    name = intent.get(said)
+    key = _name_key(intent)
+    name = intent.get(key)
     return (
         isinstance(name, str)
         and len(intent) > 1
-        and set(intent) - {said} <= set(names(name))
+        and set(intent) - {key} <= set(names(name))
     )
 
 

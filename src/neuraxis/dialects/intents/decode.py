@@ -33,8 +33,8 @@ from neuraxis.dialects.lenient_reading import (
     ONLY_FIRST,
     adjacent,
     open_thought,
-    said_around,
     thoughts,
+    words_around,
 )
 from neuraxis.dialects.shown import (
     Sent,
@@ -145,7 +145,7 @@ def _read(
     if reading.errors:
         errors = tuple(reading.errors)
         return Reply(thoughts=thought, errors=errors, notes=tuple(notes))
-    texts = said_around(text, found, taken, is_ours, notes)
+    texts = words_around(text, found, taken, is_ours, notes)
     if left:
         notes[ONLY_FIRST] = None
     return Reply(
@@ -229,9 +229,9 @@ def _find_blocks(
         return _find_marked(text, found, marked, reading)
     for piece in found:
         if piece.fault is not None:
-            said = text[piece.start : piece.end]
+            written = text[piece.start : piece.end]
             meant = piece.meant or is_framed(text, piece.start)
-            if meant or _says_call(said) or _says_tool(said, is_tool):
+            if meant or _says_call(written) or _says_tool(written, is_tool):
                 return [], piece.fault
     if sent.unclear is not None:
         return [], sent.unclear
@@ -314,13 +314,13 @@ def _lost_bracket(text: str, sent: Sent, is_tool: IsTool) -> Fault | None:
             return broken(text, piece.start, form).fault
         if piece.kind != "text":
             continue
-        said = _TOOL_MEMBER.search(text, piece.start, piece.end)
+        match = _TOOL_MEMBER.search(text, piece.start, piece.end)
         lines = _YAML.search(text, piece.start, piece.end)
-        if said is None and lines is not None and is_tool(lines[1]):
-            said = lines
-        if said is not None:
+        if match is None and lines is not None and is_tool(lines[1]):
+            match = lines
+        if match is not None:
             message = "a tool is named outside of a JSON object"
-            return broken(text, said.start(), message).fault
+            return broken(text, match.start(), message).fault
     return None
 
 

@@ -125,9 +125,9 @@ class Intents:
         calls = read_calls(text, START, END, next_id)
         if calls is not None:
             return Reply(calls=calls)
-        said = read_answer(text)
-        if said is not None:
-            return Reply(texts=said)
+        words = read_answer(text)
+        if words is not None:
+            return Reply(texts=words)
         # Imported on first use: its patterns take 14 ms, and most replies are flawless.
         from neuraxis.dialects.intents.decode import read_reply, read_strictly
 

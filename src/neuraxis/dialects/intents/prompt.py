@@ -40,14 +40,14 @@ def prompt_text(
     for plugin in plugins:
         if plugin.prompt:
             sections.append(f"About {plugin.name}:\n{plugin.prompt.strip()}")
-        told: set[str] = set()
+        described: set[str] = set()
         for command in plugin.commands:
             tool = names.get((plugin.name, command.name))
             tool = tool or f"{plugin.name}.{command.name}"
             if strict:
                 sections.append(strict_section(tool, command))
             else:
-                sections.append(tool_section(tool, command, told))
+                sections.append(tool_section(tool, command, described))
         chains += plugin.examples
     filled = {
         "{tools}": "\n\n".join(sections) or "There are no tools. Answer in plain text.",
@@ -57,7 +57,7 @@ def prompt_text(
     return _TOKEN.sub(lambda match: filled[match[0]], text).strip() + "\n"
 
 
-def tool_section(tool: str, command: CommandSpec, told: set[str]) -> str:
+def tool_section(tool: str, command: CommandSpec, described: set[str]) -> str:
     """Describe one tool: purpose, parameters and response, with examples.
 
     Named types in `told` were written before; new ones are added to it.
@@ -67,7 +67,7 @@ def tool_section(tool: str, command: CommandSpec, told: set[str]) -> str:
         lines.append(one_line(command.description))
     lines += parameter_lines(command)
     lines += return_lines(command)
-    lines += type_lines(told, command.parameters, command.response)
+    lines += type_lines(described, command.parameters, command.response)
     for example in command.examples:
         lines += ["", _example(example)]
     if command.example_output is not None:

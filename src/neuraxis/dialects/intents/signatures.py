@@ -65,7 +65,7 @@ def form_text(schema: Node) -> str:
     return "\n".join(lines) or "- any fields"
 
 
-def type_lines(told: set[str], *schemas: Node | None) -> list[str]:
+def type_lines(described: set[str], *schemas: Node | None) -> list[str]:
     """Return the types that schemas name.
 
     Those in `told` were written before, for another command; new ones are added to it.
@@ -78,8 +78,8 @@ def type_lines(told: set[str], *schemas: Node | None) -> list[str]:
     for name, node in named.items():
         if isinstance(node, dict):
             text = "\n".join(_field(name, cast("Node", node), needed=True, whole=True))
-            if text not in told:
-                told.add(text)
+            if text not in described:
+                described.add(text)
                 lines.append(text)
     return ["Types:", *lines] if lines else []
 

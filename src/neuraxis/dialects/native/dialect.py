@@ -135,8 +135,8 @@ class Native:
         if was_cut(completion):
             return cut_reply(completion.text)
         if self._strict:
-            said = completion.text.strip()
-            reply = Reply(texts=(said,) if said else ())
+            words = completion.text.strip()
+            reply = Reply(texts=(words,) if words else ())
         else:
             reply = self._read_text(completion, next_id)
         if not completion.tool_calls:

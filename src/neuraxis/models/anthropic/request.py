@@ -95,12 +95,12 @@ def _put_tool_choice(body: dict[str, Json], options: Options) -> None:
     words = {"auto": "auto", "none": "none", "required": "any"}
     if choice is None and options.parallel_tool_calls is not False:
         return
-    said: Block = {"type": words.get(choice or "auto", "tool")}
-    if said["type"] == "tool":
-        said["name"] = choice
-    if options.parallel_tool_calls is False and said["type"] != "none":
-        said["disable_parallel_tool_use"] = True
-    body["tool_choice"] = said
+    block: Block = {"type": words.get(choice or "auto", "tool")}
+    if block["type"] == "tool":
+        block["name"] = choice
+    if options.parallel_tool_calls is False and block["type"] != "none":
+        block["disable_parallel_tool_use"] = True
+    body["tool_choice"] = block
 
 
 def _put_thinking(body: dict[str, Json], options: Options) -> None:

@@ -212,34 +212,34 @@ class MessageReader:
         if isinstance(reason, str) and reason:
             self._reason = reason.lower()
         details = as_map(delta.get("stop_details"))
-        if said := error_message(details.get("explanation")):
-            self._notes.append(f"the server says: {said}")
+        if message := error_message(details.get("explanation")):
+            self._notes.append(f"the server says: {message}")
 
     def _add_usage(self, usage: Json) -> None:
         # The one at the end counts, and leaves out what has not changed.
-        said = as_map(usage).items()
-        self._usage.update({key: value for key, value in said if value is not None})
+        numbers = as_map(usage).items()
+        self._usage.update({key: value for key, value in numbers if value is not None})
 
     def _carried(self) -> tuple[str, str]:
         blocks = [block for _, block in sorted(self._blocks.items())]
         if all(block.get("type") in _PLAIN for block in blocks):
             return "", ""
-        said = [
+        kept = [
             block
             for block in blocks
             if block.get("type") != "text" or as_str(block.get("text")).strip()
         ]
-        return pack(self._origin, blocks=said)
+        return pack(self._origin, blocks=kept)
 
 
-def _usage(said: Mapping[str, Json]) -> Usage | None:
-    read = count(said.get("cache_read_input_tokens"))
-    written = count(said.get("cache_creation_input_tokens"))
-    details = as_map(said.get("output_tokens_details"))
+def _usage(numbers: Mapping[str, Json]) -> Usage | None:
+    read = count(numbers.get("cache_read_input_tokens"))
+    written = count(numbers.get("cache_creation_input_tokens"))
+    details = as_map(numbers.get("output_tokens_details"))
     found = Usage(
         # Here what concerns the cache is counted beside the rest.
-        input_tokens=count(said.get("input_tokens")) + read + written,
-        output_tokens=count(said.get("output_tokens")),
+        input_tokens=count(numbers.get("input_tokens")) + read + written,
+        output_tokens=count(numbers.get("output_tokens")),
         cached_tokens=read,
         cache_write_tokens=written,
         reasoning_tokens=count(details.get("thinking_tokens")),

@@ -130,15 +130,15 @@ def _parts(
 def _with_ids(parts: list[Block], message: Message) -> list[Block]:
     """Return the parts; calls without an id have the one given here."""
     ids = iter([call.id for call in message.tool_calls])
-    told: list[Block] = []
+    blocks: list[Block] = []
     for part in parts:
         call = part.get("functionCall")
         if isinstance(call, dict):
             own = next(ids, "")
             fields = cast("Block", call)
             part = {**part, "functionCall": {**fields, "id": fields.get("id") or own}}
-        told.append(part)
-    return told
+        blocks.append(part)
+    return blocks
 
 
 def _file(part: Part) -> Block:
@@ -148,12 +148,12 @@ def _file(part: Part) -> Block:
 
 def _tool(tool: Mapping[str, Json]) -> Block:
     function = function_of(tool)
-    told: Block = {"name": function.get("name")}
+    declared: Block = {"name": function.get("name")}
     if function.get("description"):
-        told["description"] = function["description"]
+        declared["description"] = function["description"]
     if function.get("parameters"):
-        told["parametersJsonSchema"] = function["parameters"]
-    return told
+        declared["parametersJsonSchema"] = function["parameters"]
+    return declared
 
 
 # --- what a model may refuse ------------------------------------------------------

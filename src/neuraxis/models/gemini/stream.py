@@ -91,8 +91,8 @@ class ContentReader:
         feedback = as_map(tree.get("promptFeedback"))
         if feedback.get("blockReason"):
             self._seen = self._blocked = True
-            said = error_message(feedback.get("blockReasonMessage"))
-            because = f"{feedback['blockReason']}: {said}" if said else ""
+            message = error_message(feedback.get("blockReasonMessage"))
+            because = f"{feedback['blockReason']}: {message}" if message else ""
             self._notes.append(f"the prompt was blocked: {because or 'no reason'}")
         for candidate in as_list(tree.get("candidates"))[:1]:
             return self._candidate(as_map(candidate))
@@ -150,8 +150,8 @@ class ContentReader:
         reason = candidate.get("finishReason")
         if isinstance(reason, str) and reason != "FINISH_REASON_UNSPECIFIED":
             self._reason = reason or self._reason
-        if said := error_message(candidate.get("finishMessage")):
-            self._notes.append(f"the server says: {said}")
+        if message := error_message(candidate.get("finishMessage")):
+            self._notes.append(f"the server says: {message}")
         return chunks
 
     def _part(self, part: Mapping[str, Json]) -> list[Chunk]:
@@ -206,14 +206,14 @@ class ContentReader:
         return pack(self._origin, blocks=kept)
 
 
-def _usage(said: Mapping[str, Json]) -> Usage | None:
-    thought = count(said.get("thoughtsTokenCount"))
+def _usage(numbers: Mapping[str, Json]) -> Usage | None:
+    thought = count(numbers.get("thoughtsTokenCount"))
     found = Usage(
         # What Google's own tools read and the model thought is counted beside these.
-        input_tokens=count(said.get("promptTokenCount"))
-        + count(said.get("toolUsePromptTokenCount")),
-        output_tokens=count(said.get("candidatesTokenCount")) + thought,
-        cached_tokens=count(said.get("cachedContentTokenCount")),
+        input_tokens=count(numbers.get("promptTokenCount"))
+        + count(numbers.get("toolUsePromptTokenCount")),
+        output_tokens=count(numbers.get("candidatesTokenCount")) + thought,
+        cached_tokens=count(numbers.get("cachedContentTokenCount")),
         reasoning_tokens=thought,
     )
     return found if found != Usage() else None

@@ -140,9 +140,9 @@ def from_hub(repo: str, file: str, *, may_fetch: bool, shown: bool = False) -> P
     try:
         return Path(hub.hf_hub_download(repo, file))
     except (http_error, OSError, ValueError) as error:
-        said = " ".join(str(error).split())[:300]
+        reason = " ".join(str(error).split())[:300]
         raise ModelUnavailable(
-            f"hf:{repo}/{file}: cannot be fetched: {said}. Is the name right, and "
+            f"hf:{repo}/{file}: cannot be fetched: {reason}. Is the name right, and "
             "does it need HF_TOKEN, or another server (HF_ENDPOINT)?"
         ) from error
 

@@ -103,9 +103,9 @@ def server_error(error: Json) -> ServerError:
         if 400 <= number <= 599:
             status = number
             break
-    said = error_message(error)
+    message = error_message(error)
     return ServerError(
-        f"it says: {said}" if said else "it reports an error",
+        f"it says: {message}" if message else "it reports an error",
         status=status,
         # Groq: what the model wrote is no call; it may write another
         again="tool_use_failed" in json.dumps(error, default=str),
@@ -124,10 +124,10 @@ def error_message(body: Json, depth: int = 0) -> str:
     if isinstance(body, dict):
         fields = cast("dict[str, Json]", body)
         for key in ("error", "message", "detail", "msg", "errors"):
-            if said := error_message(fields.get(key), depth + 1):
+            if message := error_message(fields.get(key), depth + 1):
                 # FastAPI names the faulty field there
                 place = _dotted(fields.get("loc"))
-                return _one_line(f"{place}: {said}") if place else said
+                return _one_line(f"{place}: {message}") if place else message
     return ""
 
 
@@ -150,6 +150,6 @@ def _one_line(text: str) -> str:
     return line if len(line) <= MOST_TEXT else line[: MOST_TEXT - 1] + "…"
 
 
-def is_about_size(said: str) -> bool:
+def is_about_size(message: str) -> bool:
     """Return whether the prompt was too long: no other request helps."""
-    return bool(_TOO_LONG.search(said))
+    return bool(_TOO_LONG.search(message))

@@ -207,7 +207,7 @@ class HttpModel:
         wire = self._wire
         origin = self._origin if prompt.native_tools else ""
         left_out = list(self._refuses or ())
-        told, body = self._request(prompt, origin, left_out)
+        seen, body = self._request(prompt, origin, left_out)
         if self._refuses is None and wire.missing:
             yield Chunk(note="; ".join(wire.missing))
         started = self._now()
@@ -215,7 +215,7 @@ class HttpModel:
         while True:
             async for note in self._limit.turn(self._sleep, waited=attempt > 0):
                 yield Chunk(note=note)
-            content = wire.encoded(body, told, left_out)
+            content = wire.encoded(body, seen, left_out)
             given = False
             try:
                 async with aclosing(
@@ -235,7 +235,7 @@ class HttpModel:
                     raise failure.error from failure.__cause__
                 if unseen := self._refused_parts(prompt, failure.error):
                     self._unseen.update(unseen)
-                    told, body = self._request(prompt, origin, left_out)
+                    seen, body = self._request(prompt, origin, left_out)
                     yield Chunk(note=f"asked again without pictures: {failure.error}")
                     continue
                 known = self._refuses is not None
@@ -260,11 +260,11 @@ class HttpModel:
     def _request(
         self, prompt: Prompt, origin: str, left_out: Sequence[str]
     ) -> tuple[Prompt, dict[str, Json]]:
-        told = with_shown(prompt, self._takes)
-        body = self._wire.body(told, origin)
+        seen = with_shown(prompt, self._takes)
+        body = self._wire.body(seen, origin)
         for part in left_out:
             body = self._wire.without(body, part)
-        return told, body
+        return seen, body
 
     def _takes(self, part: Part) -> bool:
         return self._options.vision is not False and part not in self._unseen

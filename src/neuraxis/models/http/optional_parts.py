@@ -34,12 +34,12 @@ def refused_option(
 ) -> str:
     """Return the part that a refusal is about; empty: none."""
     del known
-    said = str(failure.error)
-    if failure.status not in (400, 422) or failure.again or is_about_size(said):
+    message = str(failure.error)
+    if failure.status not in (400, 422) or failure.again or is_about_size(message):
         return ""
     for part in parts:
         # What changes nothing was not meant, and would be asked for ever.
-        if part.words.search(said) and part.remove(body) != body:
+        if part.words.search(message) and part.remove(body) != body:
             return part.name
     return ""
 

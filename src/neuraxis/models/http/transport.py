@@ -187,10 +187,10 @@ async def refused(
             )
         )
     raw = await _read_some(response, options.stall_timeout)
-    said = body_message(raw, response.headers.get("content-type", ""))
+    message = body_message(raw, response.headers.get("content-type", ""))
     text = f"{host}: HTTP {status}"
-    if said:
-        text += f": {without_key(said, key)}"
+    if message:
+        text += f": {without_key(message, key)}"
     if 200 <= status < 300:
         return Failure(ModelBroken(f"{text}, which is no answer", status=status))
     after = retry_after(response.headers)
@@ -203,7 +203,7 @@ async def refused(
     if status == 404:
         address = str(response.request.url).partition("?")[0]
         text += f" (are {address} and the model's name right?)"
-    again = status in _PASSING or (status >= 500 and not is_about_size(said))
+    again = status in _PASSING or (status >= 500 and not is_about_size(message))
     if b"insufficient_quota" in raw:
         again = False  # waiting does not fill an account
     if b"tool_use_failed" in raw:

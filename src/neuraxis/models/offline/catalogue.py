@@ -158,16 +158,22 @@ def _tool(
         free = [slot.name for slot in slots if slot.kind != "choice"]
         places = [locate(tokens, given.get(one)) for one in free]
         hidden = {place for where in places if where for place in range(*where)}
-        said = [t for n, t in enumerate(tokens) if t.kind == "word" and n not in hidden]
+        spoken = [
+            t for n, t in enumerate(tokens) if t.kind == "word" and n not in hidden
+        ]
         # "a hello world function" is what its contents are about: no word of writing
         texts = [
             str(given[slot.name]) for slot in slots if slot.long and slot.name in given
         ]
         if all("{{" in text or locate(tokens, text) for text in texts):
-            known.append((" ".join([token.text for token in said]), 0.8))
-        lead = {said[0].low, said[0].stem} if said and 0 not in hidden else set[str]()
+            known.append((" ".join([token.text for token in spoken]), 0.8))
+        lead = (
+            {spoken[0].low, spoken[0].stem}
+            if spoken and 0 not in hidden
+            else set[str]()
+        )
         if lead and not lead & english.CLOSED:
-            heads[said[0].stem] = 1.0
+            heads[spoken[0].stem] = 1.0
     for text, weight in known:
         odd = () if weight >= 0.8 else english.TURNING
         # a name such as `hello.txt` in a description is no word of the command
@@ -215,26 +221,26 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
             tail |= all(token.kind == "mark" for token in tokens[end:])
         texts = [value for value in values if isinstance(value, str)]
         about = named(str(schema.get("description", "")))
-        told = {word.lower() for word in about}
-        said = {word for text in texts for word in text.lower().split()}
+        words_about = {word.lower() for word in about}
+        words = {word for text in texts for word in text.lower().split()}
         choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
         yield Slot(
             name=name, schema=schema, kind=kind_of(name, schema, values),
             required=name in spec.required, words=frozenset(stems(name)),
             cues=frozenset(cues - english.DETERMINERS), choices=tuple(choices),
             quoted=bool(quoted) and all(quoted), tail=tail, longest=longest,
-            said=frozenset(said), shape=shape_of(texts),
-            takes=frozenset() if texts else _takes(name, told),
-            moment=bool(english.MOMENTS & (told | {name.lower(), *stems(name)})),
+            said=frozenset(words), shape=shape_of(texts),
+            takes=frozenset() if texts else _takes(name, words_about),
+            moment=bool(english.MOMENTS & (words_about | {name.lower(), *stems(name)})),
         )  # fmt: skip
 
 
-def _takes(name: str, told: set[str]) -> frozenset[str]:
+def _takes(name: str, words: set[str]) -> frozenset[str]:
     """The kinds of addresses that a text so named and described takes."""
     called = {word.lower() for word in named(name)}
     kinds = english.NAMED.items()
     return frozenset(
-        [kind for kind, known in kinds if called & known or english.TOLD[kind] & told]
+        [kind for kind, known in kinds if called & known or english.TOLD[kind] & words]
     )
 
 

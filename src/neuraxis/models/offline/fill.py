@@ -100,18 +100,18 @@ def _judged(
 ) -> Parse:
     tokens, steps = clause.tokens, clause.steps
     filled = [slot for slot in tool.slots if slot.name in taken]
-    said, left = _placed(tool, clause, filled, taken)
+    weights, left = _placed(tool, clause, filled, taken)
     given = {name: span.value for name, span in taken.items()}
     missing = [s for s in tool.slots if s.required and s.name not in taken]
-    score = lead + sum(said.values()) + sum(span.score for span in taken.values())
+    score = lead + sum(weights.values()) + sum(span.score for span in taken.values())
     if len(missing) == 1 and not left and steps and not steps[-1].past:
         value = meant(missing[0], (), None, steps)
         if missing[0].kind in ("text", "object") and value is not None:
             # "save as x.txt": the result just before
             given[missing.pop().name] = value
             score -= 0.2
-    similar = max([_similar(one.tokens, said) for one in tool.samples], default=0.0)
-    nouns = max((tool.lexicon.get(word, 0.0) for word in said), default=0.0)
+    similar = max([_similar(one.tokens, weights) for one in tool.samples], default=0.0)
+    nouns = max((tool.lexicon.get(word, 0.0) for word in weights), default=0.0)
     typed = any(slot.required and slot.kind in TYPED for slot in filled)
     weak = lead < 0.5 and nouns < 0.7 and not typed
     if not taken and not missing:
@@ -136,7 +136,7 @@ def _placed(
     silent = english.FUNCTION.union(*(slot.cues for slot in filled))
     silent |= english.SAYING if any(slot.long for slot in filled) else frozenset()
     tokens, known = clause.tokens, clause.known
-    said: dict[str, float] = {}
+    weights: dict[str, float] = {}
     left: list[str] = []
     for place, token in enumerate(tokens):
         after = tokens[min(place + 1, len(tokens) - 1)]
@@ -149,10 +149,10 @@ def _placed(
             continue
         if weight := _weight(token, tool):
             weight *= known.weights.get(token.stem, 0.5)
-            said[token.stem] = max(said.get(token.stem, 0.0), weight)
+            weights[token.stem] = max(weights.get(token.stem, 0.0), weight)
         elif token.kind in TYPED or token.low not in silent:
             left.append(token.text)
-    return said, left
+    return weights, left
 
 
 def fit(tool: Tool, tokens: Sequence[Token], known: Catalogue) -> float:
@@ -181,10 +181,10 @@ def _weight(token: Token, tool: Tool) -> float:
     return 0.5 * max([w for w in near if w >= 0.5], default=0.0)
 
 
-def _similar(sample: Sequence[Token], said: Mapping[str, float]) -> float:
+def _similar(sample: Sequence[Token], weights: Mapping[str, float]) -> float:
     known = [t for t in sample if t.kind == "word" and t.low not in english.FUNCTION]
     words = {token.stem for token in known}
-    return len(words & set(said)) / max(len(words | set(said)), 1)
+    return len(words & set(weights)) / max(len(words | set(weights)), 1)
 
 
 def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:

@@ -83,8 +83,8 @@ def _attached(listed: str) -> list[str]:
     """Return the ids of attached objects, from the list of assets."""
     read = [loads(row) for row in listed.splitlines() if row.startswith("{")]
     rows = [one.value for one in read if isinstance(one, Value)]  # or a user's words
-    told = [row for row in rows if row.keys() >= {"asset_id", "content"}]  # in full
-    return [str(row["asset_id"]) for row in told if "content/command" not in row]
+    whole = [row for row in rows if row.keys() >= {"asset_id", "content"}]  # in full
+    return [str(row["asset_id"]) for row in whole if "content/command" not in row]
 
 
 def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:

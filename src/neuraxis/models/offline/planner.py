@@ -117,8 +117,8 @@ def _steps(parts: Sequence[str], known: Catalogue, past: Sequence[Step]) -> Plan
         best = ranked[0] if ranked else None
         if best is None or not best.complete:
             # "a.txt and b.txt": the call before, with another value
-            said = tokenise(f"and {part}")
-            if not steps or not (again := _again(said, steps[-1], known)):
+            words = tokenise(f"and {part}")
+            if not steps or not (again := _again(words, steps[-1], known)):
                 return Planned(ranked=tuple(ranked), clause=part)
             steps.append(again)
             continue
@@ -132,9 +132,9 @@ def _steps(parts: Sequence[str], known: Catalogue, past: Sequence[Step]) -> Plan
 def _differ(best: Parse, other: Parse) -> bool:
     if best.tool is not other.tool:
         # two commands of one plugin may keep the same result under the same name
-        said = [{str(v) for v in p.arguments.values()} for p in (best, other)]
+        values = [{str(v) for v in p.arguments.values()} for p in (best, other)]
         here = best.tool.plugin == other.tool.plugin
-        return not (here and said[0] == said[1] and any(map(_refers, said[0])))
+        return not (here and values[0] == values[1] and any(map(_refers, values[0])))
     theirs = other.arguments
     pairs = [(str(v), str(theirs[k])) for k, v in best.arguments.items() if k in theirs]
     return any(mine not in his and his not in mine for mine, his in pairs)
@@ -179,18 +179,18 @@ def _again(tokens: Sequence[Token], step: Step, known: Catalogue) -> Step | None
     plain = all(token.kind == "word" and token.low not in odd for token in rest)
     if one is None and (not plain or len(rest) > 4 or rest[0].stem in known.heads):
         return None
-    said = " ".join([token.text for token in rest])
+    text = " ".join([token.text for token in rest])
     sure: dict[str, Json] = {}
     maybe: dict[str, Json] = {}
     for slot in step.tool.slots:
         if slot.name not in step.arguments or _refers(step.arguments[slot.name]):
             continue
-        choice = next((c for c in slot.choices if str(c).lower() == said.lower()), None)
+        choice = next((c for c in slot.choices if str(c).lower() == text.lower()), None)
         if choice is not None:
             sure[slot.name] = choice
         elif slot.kind == "text" or (one and one.has(slot.kind)):
             clear = one.has(slot.kind) if one else lead[-1].low in slot.cues
-            (sure if clear else maybe)[slot.name] = one.value if one else said
+            (sure if clear else maybe)[slot.name] = one.value if one else text
     found = sure or maybe
     given = {**step.arguments, **found}
     done = len(found) == 1 and _valid(step.tool, given)

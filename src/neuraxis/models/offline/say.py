@@ -77,11 +77,11 @@ def _shown(tool: Tool) -> str:
 
 def results(done: Sequence[Result]) -> str:
     """What came out, what failed and why."""
-    said: list[str] = []
+    lines: list[str] = []
     for number, result in enumerate(done):
         used = any("{{" in repr(other.call.arguments) for other in done[number + 1 :])
-        said.append(_one(result, brief=used))
-    return "\n\n".join(said)
+        lines.append(_one(result, brief=used))
+    return "\n\n".join(lines)
 
 
 def _one(result: Result, *, brief: bool) -> str:
@@ -107,13 +107,13 @@ def _value(result: Result) -> str:
         return f"The result, {kind}, is kept as {result.call.id}."
     if not isinstance(value, Mapping):
         return "" if value is None or value is True else _text(value)
-    told = {
+    shown = {
         name: _text(item)
         for name, item in cast("Mapping[str, Any]", value).items()
         if not (item in (None, "") or item is True or name in ("success", "sandbox"))
     }
-    lines = [f"{name}: {text}" for name, text in told.items()]
-    return "\n".join(told.values() if len(told) == 1 else lines)
+    lines = [f"{name}: {text}" for name, text in shown.items()]
+    return "\n".join(shown.values() if len(shown) == 1 else lines)
 
 
 def _text(value: Any) -> str:

@@ -110,10 +110,10 @@ def tokenise(text: str) -> list[Token]:
     return found
 
 
-def _iso(said: str) -> str:
+def _iso(date: str) -> str:
     """Return a day or month as ISO 8601 writes it."""
-    *day, year = re.findall(r"\d+", said)
-    name = next(word for word in re.findall("[a-z]{3}", said) if word in english.MONTHS)
+    *day, year = re.findall(r"\d+", date)
+    name = next(word for word in re.findall("[a-z]{3}", date) if word in english.MONTHS)
     return "-".join([year, english.MONTHS[name], *(f"{int(one):02}" for one in day)])
 
 

@@ -61,12 +61,12 @@ def chat_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
 
 def _refused_part(body: Body, failure: Failure, known: bool) -> str:
     """Return what to leave out after a refusal, also later."""
-    said = str(failure.error)
+    message = str(failure.error)
     if failure.status == 500:  # llama.cpp, where a chat template refuses
-        return refused_part(body, said, known=True)
+        return refused_part(body, message, known=True)
     if failure.status not in (400, 422) or failure.again:
         return ""
-    return refused_part(body, said, known=known)
+    return refused_part(body, message, known=known)
 
 
 OpenAIModel = partial(HttpModel, OPENAI, chat_wire)

@@ -88,41 +88,41 @@ _SCHEMA = ("type", "function", "name", "parameters", "properties", "items", "req
 """Schema keywords without which there is no tool."""
 
 
-def refused_part(body: Body, said: str, *, known: bool = False) -> str:
+def refused_part(body: Body, message: str, *, known: bool = False) -> str:
     """Return the part of the body that a server refused, or "".
 
     `known`: the server accepted a request before, so parts of all requests are fine.
     """
-    for part in _suspects(said):
+    for part in _suspects(message):
         # removing an absent part changes nothing, and would be retried for ever
         if without(body, part) != body:
             return part
     # some servers know no `stream_options` and do not say so: it is the first suspect
-    unnamed = not known and "stream_options" in body and not is_about_size(said)
+    unnamed = not known and "stream_options" in body and not is_about_size(message)
     return "stream_options" if unnamed else ""
 
 
-def _suspects(said: str) -> Iterator[str]:
+def _suspects(message: str) -> Iterator[str]:
     """Yield the parts that the words may mean, the surest first."""
     # Newer models of OpenAI and Azure want `max_completion_tokens` for `max_tokens`.
-    if "max_completion_tokens" in said:
+    if "max_completion_tokens" in message:
         yield "max_tokens"
-    keyword = _KEYWORD.search(said)
+    keyword = _KEYWORD.search(message)
     if keyword and keyword[1] not in _SCHEMA:
         yield keyword[1] + OF_TOOLS
-    is_missing, is_unknown = _MISSING.search(said), _UNKNOWN.search(said)
+    is_missing, is_unknown = _MISSING.search(message), _UNKNOWN.search(message)
     # DeepSeek and Kimi want the field in turns of another model as well.
-    if is_missing and "reasoning_content" in said:
+    if is_missing and "reasoning_content" in message:
         yield NO_REASONING
-    if is_missing and "thought_signature" in said:
+    if is_missing and "thought_signature" in message:
         yield NO_SIGNATURE
     # Behind a gateway may be a server that refuses what the gateway itself gave:
     # Mistral and Groq do.
-    if is_unknown and any(name in said for name in (*OF_MESSAGE, *OF_CALL)):
+    if is_unknown and any(name in message for name in (*OF_MESSAGE, *OF_CALL)):
         yield CARRIED
     for part, words in _IN_MESSAGES.items():
-        if words.search(said):
+        if words.search(message):
             yield part
     for part, word in _NAMES.items():
-        if is_unknown and word.search(said):
+        if is_unknown and word.search(message):
             yield part

@@ -56,7 +56,7 @@ def request_body(
     native = bool(prompt.native_tools)
     body: dict[str, Json] = {
         "model": name,
-        "messages": [_message(said, native, origin) for said in prompt.messages],
+        "messages": [_message(message, native, origin) for message in prompt.messages],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -96,7 +96,7 @@ def tool_choice(choice: str) -> Json:
 
 
 def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json]:
-    told: dict[str, Json]
+    body: dict[str, Json]
     if native and message.role == "tool":
         return {
             "role": "tool",
@@ -104,7 +104,7 @@ def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json
             "content": message.content,
         }
     if native and message.tool_calls:
-        told = {
+        body = {
             "role": message.role,
             "content": message.content or None,
             "tool_calls": [
@@ -120,19 +120,19 @@ def _message(message: Message, native: bool, origin: str = "") -> dict[str, Json
             ],
         }
         if message.carried:
-            put_back(told, message.carried, origin)
-        return told
+            put_back(body, message.carried, origin)
+        return body
     # without tools in the request a server refuses the role: the text is what counts
     role = "user" if message.role == "tool" else message.role
-    told = {"role": role, "content": message.content}
+    body = {"role": role, "content": message.content}
     if message.parts:
-        told["content"] = [
+        body["content"] = [
             *([{"type": "text", "text": message.content}] if message.content else []),
             *[_part(part) for part in message.parts],
         ]
     if native and message.carried:
-        put_back(told, message.carried, origin)
-    return told
+        put_back(body, message.carried, origin)
+    return body
 
 
 def _part(part: Part) -> Json:

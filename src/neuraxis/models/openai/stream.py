@@ -133,8 +133,11 @@ class Frames:
             raise server_error(dict(frame))
         choice = _first_choice(frame.get("choices"))
         own = as_map(frame.get("x_groq")).get("usage"), (choice or {}).get("usage")
-        for said in (*own, frame.get("usage")):  # Groq and Kimi put it there in streams
-            self.usage = _usage(said) or self.usage
+        for usage in (
+            *own,
+            frame.get("usage"),
+        ):  # Groq and Kimi put it there in streams
+            self.usage = _usage(usage) or self.usage
         if choice is None:
             self.ended = self.reason is not None
             return None
@@ -222,7 +225,7 @@ class Frames:
             reasoning=self._reasoning.rest(),
             finish_reason=self.reason or "stop",
             usage=self.usage,
-            note="; ".join(said for said in (self._note, note) if said),
+            note="; ".join(text for text in (self._note, note) if text),
             carried=carried,
         )
 

@@ -41,8 +41,10 @@ def request_body(
         "store": False,
         "include": ["reasoning.encrypted_content"],
     }
-    if told := "\n\n".join(said.content for said in system if said.content.strip()):
-        body["instructions"] = told
+    if instructions := "\n\n".join(
+        said.content for said in system if said.content.strip()
+    ):
+        body["instructions"] = instructions
     if native:
         tools = [_tool(tool) for tool in prompt.native_tools]
         if any("defer_loading" in tool for tool in tools):

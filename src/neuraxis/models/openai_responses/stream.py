@@ -159,7 +159,7 @@ class ResponseReader:
         if kind == "message" and done:
             text = "".join(as_str(p.get("text") or p.get("refusal")) for p in parts)
             self._refused |= any(part.get("type") == "refusal" for part in parts)
-            chunks += _said(so_far.rest(text))
+            chunks += _text_chunks(so_far.rest(text))
             if not so_far.annotations:
                 cited = [note for p in parts for note in as_list(p.get("annotations"))]
                 so_far.annotations = bool(cited)
@@ -177,10 +177,10 @@ class ResponseReader:
         piece = as_str(frame.get("delta"))
         match kind.removeprefix("response."):
             case "output_text.delta":
-                return _said(so_far.add(piece))
+                return _text_chunks(so_far.add(piece))
             case "refusal.delta":
                 self._refused = True
-                return _said(so_far.add(piece))
+                return _text_chunks(so_far.add(piece))
             case "reasoning_summary_text.delta" | "reasoning_text.delta":
                 text = whole_pairs(so_far.add(piece))
                 return [Chunk(reasoning=text)] if text else []
@@ -235,16 +235,16 @@ class _Item:
         return self.add(whole[len(given) :]) if whole.startswith(given) else ""
 
 
-def _said(text: str) -> list[Chunk]:
+def _text_chunks(text: str) -> list[Chunk]:
     return [Chunk(text=whole_pairs(text))] if text else []
 
 
-def _usage(said: Mapping[str, Json]) -> Usage | None:
-    read = as_map(said.get("input_tokens_details"))
-    written = as_map(said.get("output_tokens_details"))
+def _usage(numbers: Mapping[str, Json]) -> Usage | None:
+    read = as_map(numbers.get("input_tokens_details"))
+    written = as_map(numbers.get("output_tokens_details"))
     found = Usage(
-        input_tokens=count(said.get("input_tokens")),
-        output_tokens=count(said.get("output_tokens")),
+        input_tokens=count(numbers.get("input_tokens")),
+        output_tokens=count(numbers.get("output_tokens")),
         cached_tokens=count(read.get("cached_tokens")),
         cache_write_tokens=count(read.get("cache_write_tokens")),
         reasoning_tokens=count(written.get("reasoning_tokens")),

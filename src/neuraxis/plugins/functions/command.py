@@ -324,8 +324,8 @@ def read_function(function: Callable[..., Any]) -> Built:
     names = {*caller.hints, caller.context_name}
     problems: tuple[ManifestProblem, ...] = ()
     if not caller.open and not names.issuperset(doc.names):
-        told = wrongly_documented(function, doc.names, tuple(caller.hints))
-        problems = _warnings(function, told)
+        warned = wrongly_documented(function, doc.names, tuple(caller.hints))
+        problems = _warnings(function, warned)
     annotated = getattr(function, "__annotations__", None)
     if annotated is not None and not annotated.keys() >= caller.hints.keys():
         more = untyped(caller.hints.keys() - annotated.keys())

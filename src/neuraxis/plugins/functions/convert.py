@@ -366,11 +366,11 @@ def _made_inside(hint: type[Any]) -> frozenset[str]:
 def _changes(hint: type[Any], known: Mapping[Hint, Any]) -> dict[str, Convert]:
     """Return the converters of a class's fields by key in JSON."""
     changes: dict[str, Convert] = {}
-    said = json_names(hint)
+    names = json_names(hint)
     for name, field_hint in field_hints(hint).items():
         change = converter(field_hint, known)
         if change is not None:
-            changes[said.get(name, name)] = change
+            changes[names.get(name, name)] = change
     return changes
 
 

@@ -83,17 +83,17 @@ def _by_griffe(text: str, style: str) -> Docstring:
             stacklevel=2,
         )
         return Docstring(text)
-    said, names, returns = list[str](), dict[str, str](), list[str]()
+    lines, names, returns = list[str](), dict[str, str](), list[str]()
     parse: Any = griffe.Docstring(inspect.cleandoc(text)).parse
     for section in parse(style, warnings=False):
         kind, value = section.kind.value, section.value
         if kind == "text":
-            said.append(value)
+            lines.append(value)
         elif kind in ("parameters", "attributes"):
             names |= {item.name: _line(item.description) for item in value}
         elif kind == "returns":
             returns += [_line(item.description) for item in value]
-    return Docstring("\n\n".join(said).strip(), names, " ".join(returns).strip())
+    return Docstring("\n\n".join(lines).strip(), names, " ".join(returns).strip())
 
 
 def _line(text: str) -> str:

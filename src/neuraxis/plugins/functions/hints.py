@@ -213,7 +213,7 @@ def _union(args: tuple[Hint, ...], defs: Defs) -> dict[str, Json]:
 
 def _literal(value: Any) -> Json:
     if isinstance(value, enum.Enum):
-        values = {member: said for said, member in enum_values(type(value)).items()}
+        values = {member: text for text, member in enum_values(type(value)).items()}
         return values[value]
     return value.decode("latin-1") if isinstance(value, bytes) else value
 

@@ -52,7 +52,7 @@ def key_converter(hint: Hint) -> Callable[[Any], Any] | None:
     """Return the conversion of a key's text, if it needs its own."""
     hint = _plain(hint)
     if (members := _members(hint)) is not None:
-        return lambda said: members.get(said, said)
+        return lambda key: members.get(key, key)
     try:
         number = _NUMBERS.get(hint)
     except TypeError:
@@ -63,12 +63,12 @@ def key_converter(hint: Hint) -> Callable[[Any], Any] | None:
 def _from_text(
     names: Mapping[str, Json], make: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
-    def convert(said: Any) -> Any:
+    def convert(key: Any) -> Any:
         try:
-            return make(said) if isinstance(said, str) else said
+            return make(key) if isinstance(key, str) else key
         except (ValueError, OverflowError):  # of `OrderedDict[int, …]`, say
             raise CommandError(
-                f"expected {key_text(names)} as the key, got {quote(said)}"
+                f"expected {key_text(names)} as the key, got {quote(key)}"
             ) from None
 
     return convert
@@ -92,14 +92,14 @@ def _members(hint: Hint) -> dict[str, Any] | None:
     if hint is bool:
         return {"true": True, "false": False}
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return {str(said): member for said, member in enum_values(hint).items()}
+        return {str(text): member for text, member in enum_values(hint).items()}
     if typing.get_origin(hint) is not typing.Literal:
         return None
     found: dict[str, Any] = {}
     for value in typing.get_args(hint):
         if isinstance(value, enum.Enum):
             known = enum_values(type(value))
-            found |= {str(said): it for said, it in known.items() if it is value}
+            found |= {str(text): it for text, it in known.items() if it is value}
         elif isinstance(value, bool):
             found["true" if value else "false"] = value
         elif isinstance(value, str | int):

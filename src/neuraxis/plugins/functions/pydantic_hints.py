@@ -71,8 +71,8 @@ def converter(hint: Any) -> Callable[[Any], Any]:
         try:
             return adapter.validate_python(value)
         except validation_error as error:
-            told = [_told(item) for item in error.errors(include_url=False)]
-            raise CommandError("; ".join(told)) from None
+            messages = [_message(item) for item in error.errors(include_url=False)]
+            raise CommandError("; ".join(messages)) from None
 
     return convert
 
@@ -104,7 +104,7 @@ def fill_fields(
     return run
 
 
-def _told(item: Mapping[str, Any]) -> str:
+def _message(item: Mapping[str, Any]) -> str:
     where = ".".join(map(str, item["loc"]))
     return f"{where + ': ' if where else ''}{item['msg']}, got {quote(item['input'])}"
 

@@ -161,10 +161,10 @@ def none_marked(module: ModuleType, is_command: Callable[[Any], bool]) -> str:
         for key, value in vars(module).items()
         if isinstance(value, type) and any(map(is_command, vars(value).values()))
     ]
-    said = "expected functions marked by @command, and found none. "
+    message = "expected functions marked by @command, and found none. "
     if classes:
         name = classes[0]
-        return said + (
+        return message + (
             f"The class {name} has commands, but a file is a plugin by its functions: "
             f"in Python hand the class over, plugins=[{name}], or make functions of "
             "its methods"
@@ -175,8 +175,8 @@ def none_marked(module: ModuleType, is_command: Callable[[Any], bool]) -> str:
         if isinstance(value, FunctionType) and value.__module__ == module.__name__
     ]
     if not there:
-        return said + "Mark what a model may call with @command"
-    return said + f"Write @command above what a model may call: there is {there[0]}"
+        return message + "Mark what a model may call with @command"
+    return message + f"Write @command above what a model may call: there is {there[0]}"
 
 
 _BRIDGES = {
@@ -196,24 +196,24 @@ def no_method(source: Any, cls: type[Any]) -> str:
     # For a plain value, the value is more helpful than its class.
     is_plain = cls.__module__ == "builtins"
     given = f"{source!r:.80}" if is_plain else class_name(cls)
-    said = (
+    message = (
         f"plugin {given}: expected a function, or a class with methods marked by "
         "@command, and found no such method. "
     )
     maker = next((_BRIDGES[top] for top in _tops(cls) if top in _BRIDGES), "")
     if maker and not isinstance(source, type):
         return (
-            f"{said}It is a tool of another framework: plugins=[{maker}([…])], with "
+            f"{message}It is a tool of another framework: plugins=[{maker}([…])], with "
             f"`from neuraxis.bridges.frameworks import {maker}`"
         )
     if isinstance(source, type) or not is_plain:
-        said += "Mark what a model may call with @command"
+        message += "Mark what a model may call with @command"
     if isinstance(source, type):
-        return said
+        return message
     joint = "" if is_plain else ". "
     return (
-        f"{said}{joint}If a function gave it, hand over the function itself, without "
-        "brackets: plugins=[NAME]"
+        f"{message}{joint}If a function gave it, hand over the function itself, "
+        "without brackets: plugins=[NAME]"
     )
 
 

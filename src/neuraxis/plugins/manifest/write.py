@@ -95,14 +95,14 @@ def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, 
 
 
 def _effects(effects: Effects) -> Json:
-    said: dict[str, Json] = {"kind": effects.kind}
+    written: dict[str, Json] = {"kind": effects.kind}
     if effects.declared:
-        said["destructive"] = effects.destructive
-        said["others_write"] = effects.open_world
-        said["public"] = effects.public
+        written["destructive"] = effects.destructive
+        written["others_write"] = effects.open_world
+        written["public"] = effects.public
     if effects.needs_approval:
-        said["needs_approval"] = True
-    return said if len(said) > 1 else effects.kind
+        written["needs_approval"] = True
+    return written if len(written) > 1 else effects.kind
 
 
 def _parameter(spec: CommandSpec, lost: list[str]) -> Json:

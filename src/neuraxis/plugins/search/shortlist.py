@@ -80,9 +80,9 @@ class Shortlist:
         """Return the commands that fit the words, and show them."""
         keys = self._search(query, MOST_FOUND)
         self._show(reversed(keys))
-        return [self._said(self._registry.command(*key)) for key in keys]
+        return [self._described(self._registry.command(*key)) for key in keys]
 
-    def _said(self, command: Command) -> dict[str, Json]:
+    def _described(self, command: Command) -> dict[str, Json]:
         text = " ".join(command.spec.description.split())
         return {
             "tool": self._registry.tool_name(command),

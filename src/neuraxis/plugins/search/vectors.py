@@ -39,12 +39,14 @@ class Vectors:
         Raises:
             ConfigError: the function gives other than a vector for each text.
         """
-        name, said = FIELDS.index("name"), FIELDS.index("description")
+        name, description = FIELDS.index("name"), FIELDS.index("description")
         texts: list[str] = []
         self._keys = []
         for entry in entries:
             self._keys.append(entry.key)
-            texts.append(f"{entry.texts[name].replace('_', ' ')}: {entry.texts[said]}")
+            texts.append(
+                f"{entry.texts[name].replace('_', ' ')}: {entry.texts[description]}"
+            )
         self._places = {key: place for place, key in enumerate(self._keys)}
         self._matrix = self._unit(texts)
 

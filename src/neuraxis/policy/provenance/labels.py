@@ -71,9 +71,11 @@ def to_tell(label: Label) -> tuple[Json, ...]:
     return tuple(msgspec.to_builtins(origin) for origin in sorted(label))
 
 
-def from_told(told: Iterable[Json]) -> Label:
+def from_told(origins: Iterable[Json]) -> Label:
     """The label that `to_tell` wrote; what cannot be read counts as outside."""
-    entries = [cast("dict[str, Json]", e) if isinstance(e, dict) else {} for e in told]
+    entries = [
+        cast("dict[str, Json]", e) if isinstance(e, dict) else {} for e in origins
+    ]
     return frozenset(
         Origin(
             source=str(entry.get("source", "unknown")),

@@ -48,7 +48,7 @@ def replay(
             if is_outside(label) and isinstance(value, str) and len(value) < 300:
                 origins.wrote(value, label)
     shown = [own for own in origins.results if own.partition(".")[0] not in untold]
-    origins.told(shown)
+    origins.shown(shown)
 
 
 class _Past(Struct):
@@ -69,7 +69,7 @@ class _Past(Struct):
                 self.given = from_told(event.origins)
                 origins.reads(self.given)
             case MessageSent(sender="user") if not is_outside(self.given):
-                origins.said(event.content)
+                origins.add_request(event.content)
             case AssetStored() if event.id not in self.started:  # attached
                 own = PROGRAM if event.own else FILES
                 label = own if origins.handed is None else self.given
@@ -109,19 +109,19 @@ class _Past(Struct):
             origins.forget({event.id})
 
     def _hear_inside(self, event: Inside) -> None:
-        told = innermost(event.event)
-        call = (event.id, event.session, str(told.get("id")))
-        match told.get("type"):
+        inner = innermost(event.event)
+        call = (event.id, event.session, str(inner.get("id")))
+        match inner.get("type"):
             case "session_started":
-                self.origins.adds(event.id, from_told(told.get("origins") or ()))
+                self.origins.adds(event.id, from_told(inner.get("origins") or ()))
             case "call_started":
-                self.origins.adds(event.id, from_told(told.get("origins") or ()))
-                self.running[call] = (told.get("arguments"), told.get("shown"))
+                self.origins.adds(event.id, from_told(inner.get("origins") or ()))
+                self.running[call] = (inner.get("arguments"), inner.get("shown"))
             case "call_finished":
                 self.running.pop(call, None)
             case _:
                 pass
         label = self.origins.results.get(event.id, OWN)
         if is_outside(label):  # what is the user's own is told by the call itself
-            for path in (*(told.get("wrote") or ()), *(told.get("files") or ())):
+            for path in (*(inner.get("wrote") or ()), *(inner.get("files") or ())):
                 self.origins.wrote(str(path), label)

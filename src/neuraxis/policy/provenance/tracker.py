@@ -89,9 +89,9 @@ class Origins(Struct):
         names = self.__struct_fields__
         return replace(self, **{name: copy(getattr(self, name)) for name in names})
 
-    def said(self, text: str) -> None:
+    def add_request(self, text: str) -> None:
         """Record a request; a nested one is nobody's word."""
-        self.told(self.unseen)
+        self.shown(self.unseen)
         self.unseen.clear()
         self.fresh.clear()
         if self.handed is None:
@@ -103,7 +103,7 @@ class Origins(Struct):
         """The words of request and instructions."""
         return (self.instructions, *self.request)
 
-    def told(self, call_ids: Iterable[str]) -> None:
+    def shown(self, call_ids: Iterable[str]) -> None:
         """The model is shown these results (or how they failed)."""
         for call_id in call_ids:
             label = self.results.get(call_id)

@@ -70,12 +70,12 @@ def place_of(value: Json, text: str) -> int:
     """
     if not isinstance(value, str) or _is_odd(value):
         return -1
-    said = unicodedata.normalize("NFC", text)
-    found = [at for at, text in _quotations(said) if text == value]
+    words = unicodedata.normalize("NFC", text)
+    found = [at for at, text in _quotations(words) if text == value]
     if " " not in value and _SPECIAL.intersection(value):
         wanted, at = _spellings(value), 0
-        for part in said.split():
-            at = said.index(part, at)
+        for part in words.split():
+            at = words.index(part, at)
             if _bare(part) in wanted:
                 found.append(at)
             at += len(part)

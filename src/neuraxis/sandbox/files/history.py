@@ -318,8 +318,10 @@ class FileHistory:
             # one that left every file as it was is not the one to undo
             for run in sorted(runs, reverse=True):
                 if done := self._undo_run(run, agree):
-                    told = {became: tuple(paths) for became, paths in done.items()}
-                    return Undone(**told, run=run)
+                    by_outcome = {
+                        became: tuple(paths) for became, paths in done.items()
+                    }
+                    return Undone(**by_outcome, run=run)
         return Undone()
 
     def _undo_run(self, run: int, agree: Callable[[str], bool]) -> dict[str, list[str]]:

@@ -37,7 +37,7 @@ def is_named(path: str, words: Iterable[str], *, without_folder: bool = False) -
     if without_folder:
         found.append(re.escape(name.rpartition("/")[2]))
     whole = re.compile(rf"{_BEFORE}(?:{'|'.join(found)})(?![\w~-]|[./\\@]\w)")
-    return any(whole.search(unicodedata.normalize("NFC", said)) for said in words)
+    return any(whole.search(unicodedata.normalize("NFC", text)) for text in words)
 
 
 def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
@@ -51,9 +51,9 @@ def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
         return False
     name = r"[ \t_-]++".join(called)  # words have no special characters
     meant = re.compile(rf"(?<!\w)(?:my|our|the)[ \t]++{name}(?!\w)")
-    plain = [_plain(said) for said in words]
-    plain += [_HYPHEN.sub("", said) for said in plain]  # the to-do list in todo.md
-    if not any(meant.search(said) for said in plain):
+    plain = [_plain(text) for text in words]
+    plain += [_HYPHEN.sub("", text) for text in plain]  # the to-do list in todo.md
+    if not any(meant.search(text) for text in plain):
         return False
     found = [*islice(_texts(workspace), _MOST_FILES + 1)]
     same = [name for name in found if _name_words(name) == called]
@@ -72,9 +72,9 @@ def _name_words(path: str) -> list[str]:
     return words_of(stem) if suffix.lower() in _TEXTS else []
 
 
-def _plain(said: str) -> str:
+def _plain(text: str) -> str:
     """Return a request in one form, without its addresses and paths."""
-    folded = unicodedata.normalize("NFKC", said).casefold()
+    folded = unicodedata.normalize("NFKC", text).casefold()
     parts = re.split(r"([^\S\n]+)", folded)
     return "".join("|" if PATH.search(part) else part for part in parts)
 

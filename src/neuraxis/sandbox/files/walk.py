@@ -103,9 +103,9 @@ def missing(
 
 
 def _not_there(
-    shown: str, what: str, near: tuple[str, ...], told: str = ""
+    shown: str, what: str, near: tuple[str, ...], hint: str = ""
 ) -> FileRefused:
-    error = FileRefused(f"{shown!r}: there is no such {what}.{told}")
+    error = FileRefused(f"{shown!r}: there is no such {what}.{hint}")
     error.near = near
     return error
 

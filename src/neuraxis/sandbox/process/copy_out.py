@@ -50,8 +50,8 @@ class _Way(Struct):
     def leave(self, path: str, why: object) -> None:
         """Note that a change cannot be brought back."""
         # the system's errors name paths and descriptors that say nothing to a reader
-        told = (why.strerror or "refused") if isinstance(why, OSError) else why
-        self.not_kept.append(f"{quote(path)}: {told}")
+        reason = (why.strerror or "refused") if isinstance(why, OSError) else why
+        self.not_kept.append(f"{quote(path)}: {reason}")
 
     def comes_back(self, path: str) -> bool:
         """Whether a change of the script comes back."""

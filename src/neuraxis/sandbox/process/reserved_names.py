@@ -43,7 +43,7 @@ def removed(workspace: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def told(outcome: Outcome, names: Sequence[str]) -> Outcome:
+def with_note(outcome: Outcome, names: Sequence[str]) -> Outcome:
     """Return the outcome with a note about the removed names."""
     if not names:
         return outcome

@@ -132,7 +132,9 @@ def _supervised(
     run = supervise.Run(launch=launch, job=job, before=before, start=start)
     made = reserved_names.absent(job.workspace)
     outcome = supervise.follow(run, cancelled, on_output)
-    return reserved_names.told(outcome, reserved_names.removed(job.workspace, made))
+    return reserved_names.with_note(
+        outcome, reserved_names.removed(job.workspace, made)
+    )
 
 
 def check_script(workspace: Path, script: str) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.assets.describe import said_size
+from neuraxis.assets.describe import json_size
 from neuraxis.assets.store import INLINE_BYTES, AssetStore, ReferenceLost
 from neuraxis.events import CallFinished, CallStarted
 from neuraxis.execution.loop_items import cut_off_loop

@@ -78,7 +78,7 @@ def find(workspace: Path) -> str:
 
 def _version(program: str) -> tuple[int, ...]:
     try:
-        told = subprocess.run(
+        result = subprocess.run(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -88,7 +88,7 @@ def _version(program: str) -> tuple[int, ...]:
         ).stdout.decode("ascii", "replace")
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotStart(f"{program} does not run ({error})") from error
-    numbers = re.search(r"(\d{1,6})\.(\d{1,6})", told)
+    numbers = re.search(r"(\d{1,6})\.(\d{1,6})", result)
     return tuple(map(int, numbers.groups())) if numbers else (0,)
 
 
@@ -206,18 +206,18 @@ def prepare(job: Job) -> Launch:
         for index, root in enumerate(job.roots):
             plan["mounts"].append([sources[root], str(index)])
             sources[root] = str(base / str(index))
-    info, told = os.pipe()
+    info, info_end = os.pipe()
     fd = os.memfd_create("neuraxis-seccomp") if sys.platform == "linux" else -1
     os.write(fd, rules)
     os.lseek(fd, 0, os.SEEK_SET)
-    command = (program, *arguments(job, sources, fd, told))
+    command = (program, *arguments(job, sources, fd, info_end))
     if job.uid is None:
         return Launch(
             kind="bubblewrap",
             argv=command,
             env={},
             cwd=Path("/"),
-            fds=(fd, told),
+            fds=(fd, info_end),
             info=info,
         )
     status, report = os.pipe()
@@ -227,7 +227,7 @@ def prepare(job: Job) -> Launch:
         argv=(*launcher(), json.dumps(plan)),
         env={},
         cwd=Path("/"),
-        fds=(fd, told, report),
+        fds=(fd, info_end, report),
         status=status,
         info=info,
     )

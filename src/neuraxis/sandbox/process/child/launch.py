@@ -119,12 +119,12 @@ def count_apart() -> None:
     # Becoming another user made root the owner of our files in /proc.
     _prctl(PR_SET_DUMPABLE, 1)
     _check(_libc.unshare(CLONE_NEWUSER), "unshare of the user namespace")
-    told = {
+    report = {
         "setgroups": "deny",
         "uid_map": f"{uid} {uid} 1",
         "gid_map": f"{gid} {gid} 1",
     }
-    for name, text in told.items():
+    for name, text in report.items():
         _write(f"/proc/self/{name}", text)
     _drop_bound(read_all=False)
     _drop(read_all=False)
