@@ -44,7 +44,7 @@ def add(a: int, b: int) -> dict[str, int]:
 
 
 def one_call(session: Session):
-    parts = session._run_config
+    parts = session._config
     runtime = runtime_of(parts, RunState(), session._emit, threading.Event())
     decode, encode = session.dialect.decode, session.dialect.encode
     completion = Completion(text=TEXT)

@@ -113,7 +113,7 @@ def converse(
         budget=Budget(repeats=100, steps=500, steps_per_tool=200),
     ) as session:
         # one of ours that is no `Policy` and counts what it allowed
-        session._run_config = replace(session._run_config, policy=policy)
+        session._config = replace(session._config, policy=policy)
         asyncio.run(session.drive(prompt))
 
 

@@ -112,7 +112,7 @@ class Adapter(Base):
         from neuraxis.execution.scheduler import run_plan
 
         session = self._session([work.ORDER], work.one_call_script(), not sync_tool)
-        parts = session._run_config
+        parts = session._config
         runtime = runtime_of(parts, RunState(), session._emit, RunCancellation())
         decode, encode = session.dialect.decode, session.dialect.encode
         find, known = session.registry.find, session.assets.known

@@ -120,7 +120,7 @@ async def continued_config(
     if text is None and pending >= 0:
         del history[len(history) - pending :]
     elif waiting_plan is None and (is_open or pending >= 0):
-        config.origins.told(tuple(config.origins.results))
+        config.origins.shown(tuple(config.origins.results))
     return _with_waiting_plan(config, waiting_plan)
 
 

@@ -138,7 +138,7 @@ def _add_request(
     emit: Callable[[Event], None],
 ) -> Message:
     emit(MessageSent(sender="user", receiver="model", content=text, assets=assets))
-    config.origins.said(text)
+    config.origins.add_request(text)
     content = config.dialect.request(text)
     return Message(role="user", content=content, is_request=True, assets=assets)
 
@@ -449,7 +449,7 @@ def _report_results(
         for result in results:
             if result.exception is not None:
                 raise result.exception
-    config.origins.told([result.call.id for result in results])
+    config.origins.shown([result.call.id for result in results])
     visible = visible_results(plan, results, config.show_results)
     for message in with_shown_assets(config.dialect.answer(visible), results):
         history.append(message)

@@ -136,7 +136,7 @@ class Session(Generic[Out]):
         self._open_journal(journal, id)
         self._open_stores(inherited, options, journal)
         self.approvals = Approvals(yes_to=inherited.policy.yes_to)
-        self._run_config = self._make_config(inherited, options, budget, approve)
+        self._config = self._make_config(inherited, options, budget, approve)
         if id is not None:
             self._begin(options.reopen)
 
@@ -233,14 +233,14 @@ class Session(Generic[Out]):
             self._claim()
             raise resume.wrong_session_id(self.id, self.journal, exists=bool(entries))
         events = [entry.event for entry in entries]
-        key = session_key(events, self._run_config.key)
+        key = session_key(events, self._config.key)
         past = resume.restore_history(events, self.dialect)
         replay(self.origins, events, past.waits)
         waiting.restore_approvals(self.approvals, events)
         self._unknown.replay(events)
         self.files.replay(events)
         self._is_cut_off = past.cut_off
-        self._run_config = replace(self._run_config, summed=past.summed, key=key)
+        self._config = replace(self._config, summed=past.summed, key=key)
         self._pending = len(past.unseen) if past.pending else -1
         self.ids.replay(events)
         self.history = resume.restore(past, self.assets, self.origins)
@@ -336,7 +336,7 @@ class Session(Generic[Out]):
         check_request(text, watch, attach)
         if watch is None and self._outer is None:
             watch = watch_in_cell()
-        config = within_parent(self._run_config, self._outer, deps, self._deps)
+        config = within_parent(self._config, self._outer, deps, self._deps)
         self._lock.begin(self.id, watch)
         try:
             loaded = (self.journal, self.dialect, self.registry, self._shortlist)
@@ -399,7 +399,7 @@ class Session(Generic[Out]):
     ) -> Plan:
         """Return the plan of these calls, with all problems; nothing runs."""
         check_calls(calls)
-        return plan_of(calls, self._run_config, params)
+        return plan_of(calls, self._config, params)
 
     @reraise_watch_errors
     async def call_all(
@@ -425,7 +425,7 @@ class Session(Generic[Out]):
             deps: see `run`.
         """
         check_calls(calls, watch, on_error)
-        config = within_parent(self._run_config, self._outer, deps, self._deps, calls)
+        config = within_parent(self._config, self._outer, deps, self._deps, calls)
         config = replace(config, on_error=on_error or config.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         self._announce(emit)
@@ -443,14 +443,14 @@ class Session(Generic[Out]):
             changed_since: also restore files that were changed after the run; if
                 False, `approve` decides about these, and without it they stay.
         """
-        approve = self._run_config.approve
+        approve = self._config.approve
         return undo_last(self.files, self.origins, approve, self._loop, changed_since)
 
     def _announce(self, emit: Watch) -> None:
         check_open(self._claim, self.id)
         if not self._announced:
             self._announced = True
-            emit(session_started(self._run_config, self._outer, self.history))
+            emit(session_started(self._config, self._outer, self.history))
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""

@@ -90,7 +90,7 @@ class LoopItems(Struct, kw_only=True):
             result,
             plugin=None if first is None else first.plugin,
             command=None if first is None else first.command,
-            stored=said_size(result.value) > INLINE_BYTES,
+            stored=json_size(result.value) > INLINE_BYTES,
         )
 
 
