@@ -226,7 +226,7 @@ async def embed_assets(text: str, config: RunConfig, state: RunState) -> str:
         return text
     # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
-    from neuraxis.execution.offload import aside
+    from neuraxis.execution.offload import in_thread_if
     from neuraxis.sandbox.files.call_files import CallFiles
     from neuraxis.sandbox.files.paths import FileRefused
     from neuraxis.sandbox.files.workspace import Quota, write_bytes
@@ -246,7 +246,7 @@ async def embed_assets(text: str, config: RunConfig, state: RunState) -> str:
         state.files.append(written)
         return written
 
-    return await aside(True, embed, text, config.assets, save)
+    return await in_thread_if(True, embed, text, config.assets, save)
 
 
 def took_too_long(state: RunState, config: RunConfig) -> str:

@@ -71,13 +71,13 @@ async def ask_model(
             report(chunk)
         if chunk.note:
             notes.append(chunk.note)
-        early.see(chunk)
+        early.add_chunk(chunk)
 
     async def restart(error: ModelError) -> None:
         nonlocal report
         notes.append(f"the reply broke off and was asked for again: {error}")
         # only read-only calls of the reply that broke off have run
-        await early.throw_away()
+        await early.discard()
         early.begin()
         emit(replace(request, again=True))
         report = chunk_reporter(config.output, emit)

@@ -212,5 +212,5 @@ def runtime_of(
         strict=config.strict,
         on_error=config.on_error,
         depth=config.depth,
-        known={} if config.waited is None else config.waited.results,
+        earlier_results={} if config.waited is None else config.waited.results,
     )

@@ -169,7 +169,7 @@ def within_parent(
     """
     if outer is not None:
         deps = outer.runtime.deps if deps is None else deps
-        config = replace(config, budget=outer.left(config.budget))
+        config = replace(config, budget=outer.remaining_budget(config.budget))
     check_deps(deps, deps_class, _callable(config.registry, calls))
     return config if deps is config.deps else replace(config, deps=deps)
 

@@ -27,7 +27,7 @@ from neuraxis.execution.budget import Usage
 from neuraxis.execution.cancellation import RunCancellation
 from neuraxis.execution.early_start import EarlyStarts
 from neuraxis.execution.failures import denied_result
-from neuraxis.execution.loop_limits import within_limits
+from neuraxis.execution.loop_limits import check_loop_limits
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
 from neuraxis.messages import (
@@ -107,7 +107,7 @@ async def converse(
         finally:
             early.stop()
             if early.busy:
-                await early.throw_away()
+                await early.discard()
     except Stop as stop:
         outcome, error = stop.outcome, stop.error
         _add_final_text(stop.reply, history, state, emit)
@@ -154,7 +154,7 @@ def _add_final_text(
 
 def _make_early_starts(config: RunConfig, runtime: Runtime) -> EarlyStarts:
     return EarlyStarts(
-        on=config.early_start and not guesses(config.model),
+        is_on=config.early_start and not guesses(config.model),
         dialect=config.dialect,
         runtime=runtime,
         plan=lambda calls: plan_of(calls, config),
@@ -189,7 +189,7 @@ def plan_of(
         lenient=not config.strict,
         params=params,
     )
-    return within_limits(plan, usage or Usage(), config.budget)
+    return check_loop_limits(plan, usage or Usage(), config.budget)
 
 
 async def run_calls(
@@ -253,7 +253,7 @@ async def _turns(
         await _run_waiting_plan(config, config.waited, history, state, runtime, emit)
     for turn in runtime.usage.replies(limit):
         if early.busy:
-            await early.throw_away()
+            await early.discard()
         early.begin()
         seconds = time.perf_counter() - state.started
         if seconds > config.budget.seconds:
@@ -283,7 +283,7 @@ async def _turns(
             emit(_unread_event(reply))
             _report_errors(config, history, state, reply.errors, emit)
             continue
-        plan = early.handed(plan_of(reply.calls, config, usage=runtime.usage))
+        plan = early.with_values(plan_of(reply.calls, config, usage=runtime.usage))
         emit(_plan_event(plan, reply))
         if problems := plan.problems:
             if len(reply.calls) > 1 and state.misread:

@@ -21,7 +21,7 @@ from neuraxis.assets.pictures import part_of
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.dialects.results import json_text
 from neuraxis.errors import CommandError
-from neuraxis.execution.offload import aside
+from neuraxis.execution.offload import in_thread_if
 from neuraxis.messages import Message, Part, Path, Result
 from neuraxis.planning.plan import Plan
 from neuraxis.references.asset_ref import AssetRef, format_url
@@ -70,7 +70,9 @@ async def load_parts(history: list[Message], assets: AssetStore) -> None:
             return  # earlier messages got their parts before that reply
         if message.assets and not message.parts:
             build_parts = partial(_parts, message.assets, assets)
-            history[index] = replace(message, parts=await aside(True, build_parts))
+            history[index] = replace(
+                message, parts=await in_thread_if(True, build_parts)
+            )
 
 
 def with_parts(messages: Iterable[Message], assets: AssetStore) -> list[Message]:

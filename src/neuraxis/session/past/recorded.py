@@ -13,7 +13,7 @@ from neuraxis import call_errors
 from neuraxis.assets.describe import json_size
 from neuraxis.assets.store import INLINE_BYTES, AssetStore, ReferenceLost
 from neuraxis.events import CallFinished, CallStarted
-from neuraxis.execution.loop_items import cut_off_loop
+from neuraxis.execution.loop_items import stopped_loop
 from neuraxis.messages import Call, CallError, Message, Result
 from neuraxis.specs import Json
 
@@ -85,7 +85,7 @@ class LoopItems(Struct, kw_only=True):
         first = self.begun or next(iter(self.started.values()), None)
         again = first is not None and first.effects != "once"
         total = None if self.begun is None else self.begun.items
-        result = cut_off_loop(call, items, total, again=again)
+        result = stopped_loop(call, items, total, again=again)
         return replace(
             result,
             plugin=None if first is None else first.plugin,
