@@ -249,7 +249,7 @@ def keep_plan(
         StorageError: the file cannot be written.
     """
     from neuraxis.events import PlanChecked
-    from neuraxis.planning.save import joined, made_elsewhere, plan_text
+    from neuraxis.planning.save import external_assets, join_replies, plan_text
 
     by_id = {result.call.id: result for result in answer.calls}
     replies: list[list[Result]] = []
@@ -258,8 +258,8 @@ def keep_plan(
         if isinstance(event, PlanChecked) and not event.problems:
             ids = [str(step["id"]) for step in event.steps]
             replies.append([by_id[own] for own in ids if own in by_id])
-    calls = joined(replies)
-    lost = [asset for asset in made_elsewhere(calls) if session.assets.known(asset)]
+    calls = join_replies(replies)
+    lost = [asset for asset in external_assets(calls) if session.assets.known(asset)]
     if lost:
         echo(
             f"neuraxis: the plan uses {', '.join(lost)}, which none of its steps makes "
