@@ -213,7 +213,7 @@ def lock(
             f"--accept {wrong[0]}: no such plugin; there are: "
             f"{', '.join(sorted(known))}"
         )
-    before = read_lock(file, anew=accept)
+    before = read_lock(file, replacing=accept)
     kept, refused = accepted(before, specs, accept, taken=builtin_names())
     for name, lines in refused.items():
         again = " ".join(("neuraxis plugins lock", *given, "--accept", name))
