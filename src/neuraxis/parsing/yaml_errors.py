@@ -24,6 +24,8 @@ def fault(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     if "\t" in before and not before.strip():
         return mark.line + 1, "the line is indented with a tab; use spaces"
     problem, context = error.problem or "", error.context or ""
+    if "maximum nesting depth" in problem:  # newer libyaml counts before we do
+        return mark.line + 1, "the document is nested too many levels deep"
     if "could not find expected ':'" in problem and "simple key" in context:
         key = _of(lines, begun.line)
         return begun.line + 1, f"there is no `: ` in {key}; write `key: value`"
