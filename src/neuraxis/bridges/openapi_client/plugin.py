@@ -92,10 +92,8 @@ def openapi(
             notes.add(f"{command} is skipped: {hidden}")
             continue
         specs[command] = spec
-        address = (server or operation.server).rstrip("/")
-        targets[command] = Target(
-            operation=operation, server=address, allow_hosts=allowed
-        )
+        base = (server or operation.server).rstrip("/")
+        targets[command] = Target(operation=operation, server=base, allow_hosts=allowed)
     _check_any(specs, notes, include)
     return _plugin(document, manifest, specs, targets, auth, name, notes, allowed)
 

@@ -171,7 +171,7 @@ class Native:
         if has_native_calls:
             left = tuple(call.command for call in read.calls)
             notes = ("calls written as text, not read",)
-            return replace(read, calls=(), errors=(), notes=notes, unplaced=left)
+            return replace(read, calls=(), errors=(), notes=notes, left=left)
         calls = tuple(
             self._own(call, call.command, call.arguments) for call in read.calls
         )
