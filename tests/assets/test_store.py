@@ -173,7 +173,7 @@ def test_memory_is_bounded_by_what_is_saved(tmp_path: Path) -> None:
     store = AssetStore(folder=tmp_path, memory_bytes=2_000_000)
     for number in range(10):
         store.keep(f"a{number}", "c", numpy.full(125_000, number, dtype="f8"))
-    assert store._held <= 2_000_000  # type: ignore[attr-defined]
+    assert store._memory_used <= 2_000_000  # type: ignore[attr-defined]
     for number in range(10):
         ref = AssetRef(asset_id=f"a{number}", field_path=RESPONSE)
         assert store.resolve(ref)[7] == number

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuraxis.builtin.assets.lines import decoded, is_table, lines_of, said
+from neuraxis.builtin.assets.lines import decoded, is_table, line_of_item, lines_of
 from neuraxis.errors import CommandError
 
 JSON = st.recursive(
@@ -122,7 +122,7 @@ def test_what_is_no_json_is_told_in_its_line() -> None:
     assert _lines({"a": b"xyz"}) == ["\"a\": <class 'bytes'> 3 bytes"]
     loop: list[Any] = []
     loop.append(loop)
-    assert said(loop)
+    assert line_of_item(loop)
 
 
 def test_bytes_that_are_no_text_are_told() -> None:
@@ -137,4 +137,4 @@ def test_a_list_that_stands_in_itself_many_times_is_described() -> None:
     knot: list[Any] = [b"x"]
     for _ in range(40):
         knot = [knot, knot]
-    assert len(said(knot)) < 10_000_000
+    assert len(line_of_item(knot)) < 10_000_000

@@ -48,30 +48,30 @@ def test_the_assets_are_described_once_and_not_in_each_round() -> None:
     from neuraxis.assets.store import AssetStore
 
     store = AssetStore()
-    assert store.told == ""
+    assert store.description == ""
     for number in range(40):
         store.keep(f"a{number}", "look", b"bytes")
-    first = store.told
+    first = store.description
     assert "asset://ID" in first
-    assert store.told is first
+    assert store.description is first
     assert store.ids[-1] == "a39"
     store.keep("a40", "look", "said inline")
-    assert store.told is first
+    assert store.description is first
     store.keep("a41", "look", b"more bytes")
-    assert '"a41"' in store.told
+    assert '"a41"' in store.description
     assert '"a41"' not in first
     store.forget("a41")
-    assert store.told == first
+    assert store.description == first
     assert "a41" not in store.ids
     store.attach("a42", b"given", "by the user")
-    assert "by the user" in store.told
+    assert "by the user" in store.description
     store.restore("a43", {"asset_id": "a43", "content": "of old"}, 5)
-    assert "of old" in store.told
+    assert "of old" in store.description
     aside = store.aside()
-    assert aside.told == store.told
+    assert aside.description == store.description
     aside.keep("a44", "look", b"apart")
-    assert '"a44"' in aside.told
-    assert '"a44"' not in store.told
+    assert '"a44"' in aside.description
+    assert '"a44"' not in store.description
 
 
 def test_a_prompt_does_not_copy_the_history() -> None:

@@ -1,8 +1,8 @@
 """Read a file that the user attaches (rule B61).
 
 Attachments enter the same store as command results. The file's ending selects a
-picture, a table or a text; where the library for it is not installed, and for any
-other file, the object is the file's text or bytes.
+picture, a table or a text; if its library is not installed, and for any other file, the
+object is the file's text or bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def read_attachment(path: Path) -> Any:
     """Return the object that a file contains.
 
     Raises:
-        ConfigError: it is not there, too large, or broken.
+        ConfigError: the file is missing, too large, or broken.
     """
     try:
         with path.open("rb") as file:  # A pipe or a device reports no size.
@@ -53,20 +53,20 @@ def read_attachment(path: Path) -> Any:
         first = str(error).partition("\n")[0]
         raise ConfigError(f"{path} cannot be read as {ending}: {first[:200]}") from None
     if ending in SHEETS:
-        # bytes are of no use to any command that takes a table
+        # no command that accepts a table can use bytes
         _log.warning(
             "%s: a spreadsheet is attached as its bytes; to attach its table write "
             "attach=[pandas.read_excel(%r)], or save it as CSV", path.name, str(path),
         )  # fmt: skip
-    found = None if ending in (*_PICTURES, ".pdf") else text_of(data)
-    return data if found is None else found[0]
+    text = None if ending in (*_PICTURES, ".pdf") else text_of(data)
+    return data if text is None else text[0]
 
 
 def _missing(name: str, ending: str) -> MissingExtra:
     is_picture = ending in _PICTURES
     package, extra = ("pillow", "images") if is_picture else ("polars", "tables")
-    what = "picture" if is_picture else "table"
-    return MissingExtra(package, extra, f"Attaching {name} as a {what}")
+    kind = "picture" if is_picture else "table"
+    return MissingExtra(package, extra, f"Attaching {name} as a {kind}")
 
 
 def read_picture(data: bytes) -> Any:
@@ -82,7 +82,7 @@ def read_picture(data: bytes) -> Any:
         width, height = picture.size
         if width * height > MOST_PIXELS:
             raise ValueError(f"{width}x{height} pixels, at most {MOST_PIXELS}")
-        # Turned upright, as the camera was held and as `open_image` does.
+        # Rotated as the camera was held, like `open_image` does.
         return importlib.import_module("PIL.ImageOps").exif_transpose(picture)
     except image.UnidentifiedImageError:
         raise ValueError("its content is no picture") from None

@@ -1,4 +1,4 @@
-"""Deep-copy a value so that changes to one spare the other.
+"""Deep-copy a value, sharing its immutable parts.
 
 Results are stored and passed on by reference, and a command may change an argument,
 or a result after returning it. Lists, sets and objects are copied; everything else in
@@ -31,37 +31,39 @@ def copy_value(value: Any) -> Any:
         return value
     if kind is dict and _SHARED.issuperset(map(type, value.values())):
         return value.copy()
-    return _apart(value, {}, 0)
+    return _deep_copy(value, {}, 0)
 
 
-def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
+def _deep_copy(value: Any, copies: dict[int, Any], depth: int) -> Any:
     kind = value.__class__
     if kind in _SHARED or depth > DEPTH:
         return value
     if kind is list or kind is dict:
-        here = id(value)
-        if here in known:  # The value occurs in several places, or contains itself.
-            return known[here]
+        key = id(value)
+        if key in copies:  # The value occurs in several places, or contains itself.
+            return copies[key]
         if kind is list:
             items: list[Any] = value
-            listed: list[Any] = []
-            known[here] = listed
-            listed += [
-                item if item.__class__ in _SHARED else _apart(item, known, depth + 1)
+            copied: list[Any] = []
+            copies[key] = copied
+            copied += [
+                item
+                if item.__class__ in _SHARED
+                else _deep_copy(item, copies, depth + 1)
                 for item in items
             ]
-            return listed
-        return _entries(value, known, depth)
+            return copied
+        return _entries(value, copies, depth)
     if kind is tuple:
-        here = id(value)
-        if here not in known:  # Lists of pairs: their items are checked directly.
+        key = id(value)
+        if key not in copies:  # Lists of pairs: their items are checked directly.
             parts = cast("tuple[Any, ...]", value)
-            known[here] = tuple([_apart(item, known, depth + 1) for item in parts])
-        return known[here]
+            copies[key] = tuple([_deep_copy(item, copies, depth + 1) for item in parts])
+        return copies[key]
     if kind is set or kind is bytearray:
         return value.copy()
     if kind in _COLLECTIONS:
-        return _collection(value, known, depth)
+        return _collection(value, copies, depth)
     if kind.__name__ in ("DataFrame", "Series"):
         package = kind.__module__.partition(".")[0]
         if package == "pandas":
@@ -72,31 +74,31 @@ def _apart(value: Any, known: dict[int, Any], depth: int) -> Any:
 
 
 def _entries(
-    entries: dict[Any, Any], known: dict[int, Any], depth: int
+    entries: dict[Any, Any], copies: dict[int, Any], depth: int
 ) -> dict[Any, Any]:
-    """Return a copy of a dict that was not met before."""
-    made: dict[Any, Any]
+    """Return a copy of a dict that was not copied before."""
+    copied: dict[Any, Any]
     if _SHARED.issuperset(map(type, entries.values())):  # a row of a table
-        made = known[id(entries)] = entries.copy()
-        return made
-    made = known[id(entries)] = {}
+        copied = copies[id(entries)] = entries.copy()
+        return copied
+    copied = copies[id(entries)] = {}
     for key, item in entries.items():
         if item.__class__ in _SHARED:
-            made[key] = item
+            copied[key] = item
         else:
-            made[key] = _apart(item, known, depth + 1)
-    return made
+            copied[key] = _deep_copy(item, copies, depth + 1)
+    return copied
 
 
-def _collection(value: Any, known: dict[int, Any], depth: int) -> Any:
+def _collection(value: Any, copies: dict[int, Any], depth: int) -> Any:
     """Return a copy of one of `_COLLECTIONS`."""
     here = id(value)
-    if here not in known:
-        made = known[here] = value.copy()
+    if here not in copies:
+        copied = copies[here] = value.copy()
         if value.__class__ is deque:
-            made.clear()  # Assignment by index takes long in the middle of a deque.
-            made.extend([_apart(item, known, depth + 1) for item in value])
-            return made
-        for key in made:
-            made[key] = _apart(made[key], known, depth + 1)
-    return known[here]
+            copied.clear()  # Assignment by index is slow in the middle of a deque.
+            copied.extend([_deep_copy(item, copies, depth + 1) for item in value])
+            return copied
+        for key in copied:
+            copied[key] = _deep_copy(copied[key], copies, depth + 1)
+    return copies[here]

@@ -1,8 +1,8 @@
 """Describe an asset for the model: AssetMeta within a budget (B55, B56).
 
-The meta maps paths to short descriptions: a container's type, a scalar itself, and
-for objects without a JSON form what matters of them (shape, columns, size). A path of
-the meta, put behind `asset://`, is a reference.
+The meta maps paths to short descriptions: a container's type, a scalar itself, and for
+objects without a JSON form the main facts (shape, columns, size). A path of the meta,
+appended to `asset://`, is a reference.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _MORE = "…"
 _FIELD_LISTS = (
     "__struct_fields__", "__dataclass_fields__", "model_fields", "_fields",
 )  # fmt: skip
-"""Where a class names its fields: msgspec, dataclasses, pydantic, named tuples."""
+"""Attributes with a class's fields: msgspec, dataclasses, pydantic, named tuples."""
 _UNKNOWN = 100
 """Assumed bytes of an object that reports no size."""
 _LARGE = 1e300
 _ESTIMATED = 200_000
-"""Bytes above which a size is not counted exactly: that holds the interpreter."""
+"""Bytes above which a size is estimated: exact counting blocks the interpreter."""
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 T = TypeVar("T")
 
@@ -58,14 +58,13 @@ def size_of(value: Any, most: float = math.inf) -> int:
     """Return the approximate bytes of a value.
 
     An object's own report is used, else its parts are counted. Each container is
-    counted once, so that one which contains itself has a size. Counting stops above
-    `most`.
+    counted once, so that cyclic ones have a size. Counting stops above `most`.
     """
     total = 0
     seen: set[int] = set()
-    waiting: list[Any] = [value]
-    while waiting and total <= most:
-        item = waiting.pop()
+    pending: list[Any] = [value]
+    while pending and total <= most:
+        item = pending.pop()
         match item:
             case str() | bytes() | bytearray() | memoryview():
                 total += len(cast("bytes", item)) + 2
@@ -77,9 +76,9 @@ def size_of(value: Any, most: float = math.inf) -> int:
                     seen.add(id(container))
                     parts = _parts(container)
                     texts = [len(part) + 2 for part in parts if part.__class__ is str]
-                    rest = [part for part in parts if part.__class__ not in _SCALARS]
-                    total += sum(texts) + 8 * (len(parts) - len(texts) - len(rest))
-                    waiting += rest
+                    nested = [part for part in parts if part.__class__ not in _SCALARS]
+                    total += sum(texts) + 8 * (len(parts) - len(texts) - len(nested))
+                    pending += nested
             case _:
                 total += _attribute_or(_own_size, item, _UNKNOWN)
     return total
@@ -105,9 +104,9 @@ def _attribute_or(tell: Callable[[Any], T], value: Any, otherwise: T) -> T:
 
 
 def _own_size(value: Any) -> int:
-    held = getattr(value, "nbytes", None)  # numpy, pyarrow
-    if isinstance(held, int):
-        return held
+    nbytes = getattr(value, "nbytes", None)  # numpy, pyarrow
+    if isinstance(nbytes, int):
+        return nbytes
     estimate = getattr(value, "estimated_size", None)  # polars
     if callable(estimate):
         return int(cast("Any", estimate()))
@@ -124,9 +123,9 @@ def size_text(count: int) -> str:
     """Return a size such as `512 bytes`, `1.5 kB`, `50 MB`."""
     if count < 1000:
         return counted(count, "byte")
-    for unit, one in (("kB", 1e3), ("MB", 1e6)):
-        if count < 999.5 * one:  # A value that rounds to 1000 is 1 of the next unit.
-            return f"{count / one:.3g} {unit}"
+    for unit, factor in (("kB", 1e3), ("MB", 1e6)):
+        if count < 999.5 * factor:  # A value that rounds to 1000 is 1 of the next unit.
+            return f"{count / factor:.3g} {unit}"
     large = count / 1e9
     return f"{large:.3g} GB" if large < 999.5 else f"{large:.0f} GB"
 
@@ -145,8 +144,8 @@ def describe(value: Any) -> Json:
                 return value
             return f"{value[:TEXT]}… ({len(value)} characters)"
         case bytes() | bytearray() | memoryview():
-            held = memoryview(cast("bytes", value)).nbytes
-            return f"{_class(value)} {size_text(held)}"
+            nbytes = memoryview(cast("bytes", value)).nbytes
+            return f"{_class(value)} {size_text(nbytes)}"
         case _:
             detail = detail_of(value)
             return f"{_class(value)} {detail}" if detail else _class(value)
@@ -159,7 +158,7 @@ def _class(value: Any) -> str:
 
 
 def detail_of(value: Any) -> str:
-    """Return what matters of a native object, or nothing."""
+    """Return the main facts about a native object, or nothing."""
     return _attribute_or(_detail, value, "")
 
 
@@ -171,8 +170,8 @@ def _detail(value: Any) -> str:
         return _table(value, cast("tuple[int, int]", shape))
     dtype = getattr(value, "dtype", None)
     if dtype is not None and isinstance(shape, tuple):
-        whole = f"shape {shape}, {dtype}, {size_text(size_of(value))}"
-        return whole[: 2 * TEXT]
+        description = f"shape {shape}, {dtype}, {size_text(size_of(value))}"
+        return description[: 2 * TEXT]
     schema, rows = getattr(value, "schema", None), getattr(value, "num_rows", None)
     if schema is not None and isinstance(rows, int):  # pyarrow
         names = cast("Sequence[str]", schema.names)
@@ -192,10 +191,10 @@ def _is_pair(shape: Any) -> bool:
 
 def _table(value: Any, shape: tuple[int, int]) -> str:
     types = list(getattr(value, "dtypes", ()))
-    columns_text = [
+    columns = [
         f"{name} {kind}" for name, kind in zip(list(value.columns), types, strict=False)
     ]
-    return f"{shape[0]} rows, {shape[1]} columns: {_names(columns_text)}"
+    return f"{shape[0]} rows, {shape[1]} columns: {_names(columns)}"
 
 
 def _fields_of(value: Any) -> Mapping[str, Any]:
@@ -203,8 +202,8 @@ def _fields_of(value: Any) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value)
     cls = cast("Any", type(value))
-    for told in _FIELD_LISTS:
-        if names := getattr(cls, told, None):
+    for attribute in _FIELD_LISTS:
+        if names := getattr(cls, attribute, None):
             return {name: getattr(value, name, None) for name in names}
     return {}
 
@@ -214,24 +213,24 @@ def _item(value: Any) -> str:
     fields = _attribute_or(_fields_of, value, {})
     if not fields:
         return ""
-    texts: list[str] = []
+    described: list[str] = []
     for name, field in islice(fields.items(), FIELDS // 4):
-        said = describe(field)
-        text = said if isinstance(said, str) else _written(said)
+        description = describe(field)
+        text = description if isinstance(description, str) else _written(description)
         short = text[: FIELD - 1] + _MORE if len(text) > FIELD else text
-        texts.append(f"{str(name)[:40]}: {short}")
-    if sum(map(len, texts)) > FIELDS or len(texts) < len(fields):
-        return _names(list(fields))  # all names are of more use than some values
-    return ", ".join(texts)
+        described.append(f"{str(name)[:40]}: {short}")
+    if sum(map(len, described)) > FIELDS or len(described) < len(fields):
+        return _names(list(fields))  # all names are more useful than some values
+    return ", ".join(described)
 
 
-def _item_text(value: Any) -> Json:
+def _described_item(value: Any) -> Json:
     fields = _item(value)
     return f"{_class(value)} {fields}" if fields else describe(value)
 
 
-def _is_told(item: Any) -> bool:
-    """Return whether a list's item is told completely in its line."""
+def _is_fully_described(item: Any) -> bool:
+    """Return whether a list's item is described completely on its line."""
     fields = _fields_of(item)
     parts = islice(fields.values(), FIELDS)
     return bool(fields) and all(type(part) in _SCALARS for part in parts)
@@ -248,7 +247,7 @@ def _names(names: Sequence[object]) -> str:
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each place below a container."""
+    """Yield name and value of each member of a container."""
     if isinstance(value, Mapping):
         for key, item in cast("Mapping[Any, Any]", value).items():
             if isinstance(key, str):
@@ -277,39 +276,43 @@ def meta_of(
         "content": describe(content),
     }
     used = len(_written(meta))
-    waiting: deque[tuple[str, Any]] = deque()
+    pending: deque[tuple[str, Any]] = deque()
     if _is_container(content):  # An attachment may be any object.
-        waiting.append(("content", content))
-    while waiting:
-        path, container = waiting.popleft()
+        pending.append(("content", content))
+    while pending:
+        path, container = pending.popleft()
         is_list = isinstance(container, list | tuple)
-        most = FIRST_ITEMS if is_list else 20
+        limit = FIRST_ITEMS if is_list else 20
         count = len(cast("Sequence[Any]", container))
         shown = 0
         for name, item in _children(container):
-            here = f"{path}/{name}"
-            text = _item_text(item) if is_list else describe(item)
-            # A single trailing slash is ignored, so two stand for the key "".
-            shown_as = here if name else f"{here}/"
+            place = f"{path}/{name}"
+            description = _described_item(item) if is_list else describe(item)
+            # A single trailing slash is ignored, so two mean the key "".
+            meta_path = place if name else f"{place}/"
             # 40 characters are reserved for the line that counts omitted places.
             room = budget - 40 - len(path) - used
             first = is_list and not shown
-            if (container is content or first) and text is not item:
+            if (container is content or first) and description is not item:
                 # The beginning of the most useful description is better than nothing.
-                text = _shortened(shown_as, item, text, room)
-            cost = _cost(shown_as, text)
-            if shown >= most or cost > room:
+                description = _shortened(meta_path, item, description, room)
+            cost = _cost(meta_path, description)
+            if shown >= limit or cost > room:
                 break
-            meta[shown_as] = text
+            meta[meta_path] = description
             used += cost
             shown += 1
-            if _is_container(item) and item and not (is_list and _is_told(item)):
-                waiting.append((here, item))
+            if (
+                _is_container(item)
+                and item
+                and not (is_list and _is_fully_described(item))
+            ):
+                pending.append((place, item))
         if shown < count:
-            left = f"shown {shown} of {count}"
-            cost = _cost(f"{path}/{_MORE}", left)
+            note = f"shown {shown} of {count}"
+            cost = _cost(f"{path}/{_MORE}", note)
             if used + cost <= budget:
-                meta[f"{path}/{_MORE}"] = left
+                meta[f"{path}/{_MORE}"] = note
                 used += cost
     return meta
 
@@ -318,34 +321,34 @@ def _written(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _cost(name: str, text: Json) -> int:
-    return len(_written({name: text}))
+def _cost(name: str, description: Json) -> int:
+    return len(_written({name: description}))
 
 
-def _shortened(name: str, item: Any, text: Json, room: int) -> Json:
+def _shortened(name: str, item: Any, description: Json, room: int) -> Json:
     """Shorten a description to fit, at the end of a column's name."""
-    over = _cost(name, text) - room
-    if over <= 0 or not isinstance(text, str):
-        return text
-    short = text[: -over - len(_MORE)]
+    over = _cost(name, description) - room
+    if over <= 0 or not isinstance(description, str):
+        return description
+    short = description[: -over - len(_MORE)]
     if len(short) < TEXT // 2:
-        return text
+        return description
     if not isinstance(item, str):
-        whole, comma, _ = short.rpartition(", ")
-        short = whole + comma or short
+        complete, comma, _ = short.rpartition(", ")
+        short = complete + comma or short
     return short + _MORE
 
 
 def line_of(asset_id: str, root: Mapping[str, Any]) -> dict[str, Json]:
-    """Return the shortest meta: the id and one line on the content."""
+    """Return the shortest meta: the id and a one-line description."""
     response = root["content"].get("response")
     return {"asset_id": asset_id, "content/response": short_text(response)}
 
 
 def short_text(value: Any) -> str:
-    """Return one line on a value, with a list's first item."""
-    told = describe(value)
-    text = told if isinstance(told, str) else json.dumps(told)
+    """Describe a value on one line, with a list's first item."""
+    description = describe(value)
+    text = description if isinstance(description, str) else json.dumps(description)
     if isinstance(value, list | tuple) and value:
         items = cast("Sequence[Any]", value)
         if first := _item(items[0]):

@@ -1,9 +1,8 @@
 """Replace asset references in a text for the user (rule B62).
 
-A picture is saved into the workspace and shown as a Markdown picture, a table becomes
-a Markdown table of its first rows, a text is inserted unchanged. Inserted text is
-never scanned for references again. A reference that leads nowhere stays as it was
-written.
+A picture is saved into the workspace and shown as a Markdown picture, a table becomes a
+Markdown table of its first rows, a text is inserted unchanged. Inserted text is never
+scanned for references again. A reference that cannot be resolved stays as written.
 """
 
 from __future__ import annotations
@@ -55,13 +54,13 @@ def embed(text: str, store: AssetStore, save: Save) -> str:
 
 
 def of_root(value: Any, ref: AssetRef) -> Any:
-    """Return the content of a whole asset: the response or attachment."""
+    """Return the content of a whole asset: its response or attachment."""
     if ref.field_path and ref.field_path != ("content",):
         return value
-    inside: Any = value if ref.field_path else value["content"]
-    if type(inside) is not dict:
-        return inside
-    fields = cast("dict[str, Any]", inside)
+    content: Any = value if ref.field_path else value["content"]
+    if type(content) is not dict:
+        return content
+    fields = cast("dict[str, Any]", content)
     return fields["response"] if set(fields) == {"command", "response"} else fields
 
 
@@ -76,14 +75,18 @@ def _shown(value: Any, ref: AssetRef, save: Save) -> str:
             return _picture(value, ref, save)
     except CannotBeShown:
         pass
-    is_json, plain = to_json_value(value)
-    if not is_json:
-        told = describe(value)
-        return told if isinstance(told, str) else json.dumps(told)
-    if isinstance(plain, dict | list):
-        text = json.dumps(plain, ensure_ascii=False, indent=2)
+    has_json, json_form = to_json_value(value)
+    if not has_json:
+        description = describe(value)
+        return description if isinstance(description, str) else json.dumps(description)
+    if isinstance(json_form, dict | list):
+        text = json.dumps(json_form, ensure_ascii=False, indent=2)
         return f"\n```json\n{_cut(text, TEXT)}\n```\n"
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    return (
+        json_form
+        if isinstance(json_form, str)
+        else json.dumps(json_form, ensure_ascii=False)
+    )
 
 
 def _name(ref: AssetRef, ending: str) -> str:
@@ -107,7 +110,7 @@ def _text(value: str, ref: AssetRef, save: Save) -> str:
 
 
 def is_picture(value: Any) -> bool:
-    """Check whether a value is a picture, as Pillow has them."""
+    """Check whether a value is a Pillow picture."""
     size = getattr(value, "size", None)
     return (
         isinstance(getattr(value, "mode", None), str)
@@ -139,7 +142,7 @@ def _picture(value: Any, ref: AssetRef, save: Save) -> str:
 
 
 def is_table(value: Any) -> bool:
-    """Check whether a value is a table of a library, or rows."""
+    """Check whether a value is a library's table or rows."""
     return rows_of(value) is not None
 
 
@@ -157,8 +160,10 @@ def rows_of(value: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
     if package == "pyarrow" and hasattr(value, "to_pylist"):
         names = cast("list[str]", getattr(value, "column_names", []))
         first = cast("list[dict[str, Any]]", value.slice(0, ROWS).to_pylist())
-        found: list[Sequence[Any]] = [tuple(row.values()) for row in first if names]
-        return (names, found, value.num_rows) if names else None
+        first_rows: list[Sequence[Any]] = [
+            tuple(row.values()) for row in first if names
+        ]
+        return (names, first_rows, value.num_rows) if names else None
     return _json_rows(value) if isinstance(value, list) else None
 
 
@@ -181,13 +186,13 @@ def _table(names: list[str], rows: list[Sequence[Any]], total: int) -> str:
         _row(["---"] * len(shown)),
         *(_row([_cell(value) for value in row[:COLUMNS]]) for row in rows),
     ]
-    left: list[str] = []
+    omitted: list[str] = []
     if total > len(rows):
-        left.append(f"{total - len(rows)} more rows")
+        omitted.append(f"{total - len(rows)} more rows")
     if len(names) > len(shown):
-        left.append(f"{len(names) - len(shown)} more columns")
-    more = f"\n\n({', '.join(left)})" if left else ""
-    return "\n\n" + "\n".join(lines) + more + "\n\n"
+        omitted.append(f"{len(names) - len(shown)} more columns")
+    note = f"\n\n({', '.join(omitted)})" if omitted else ""
+    return "\n\n" + "\n".join(lines) + note + "\n\n"
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -200,18 +205,18 @@ def _cell(value: Any) -> str:
 
 
 def plain_cell(value: Any) -> str:
-    """Return a value of a table as one short line."""
+    """Return a table's value as one short line."""
     return _cut(_one_line(value), CELL)
 
 
 def _one_line(value: Any) -> str:
     if value is None:
         return ""
-    is_json, plain = to_json_value(value)
-    told = plain if is_json else describe(value)
-    text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+    has_json, json_form = to_json_value(value)
+    shown = json_form if has_json else describe(value)
+    text = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
     return " ".join(text.split())
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"

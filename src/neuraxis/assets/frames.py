@@ -1,4 +1,4 @@
-"""Conversion between tables and arrays of pandas, Polars, PyArrow and NumPy."""
+"""Convert tables and arrays between pandas, Polars, PyArrow and NumPy."""
 
 from __future__ import annotations
 
@@ -34,22 +34,23 @@ def library_of(name: str) -> str:
 
 
 def may_become(given: str, wanted: str) -> bool:
-    """Return whether an object of one class may become another."""
+    """Return whether an object of one class can be converted to another."""
     if given == wanted or (library_of(given) and library_of(wanted)):
         return True
-    some, others = imported_classes(given), imported_classes(wanted)
-    return not (some and others) or any(
-        issubclass(one, others) or any(issubclass(other, one) for other in others)
-        for one in some
+    given_classes, wanted_classes = imported_classes(given), imported_classes(wanted)
+    return not (given_classes and wanted_classes) or any(
+        issubclass(one, wanted_classes)
+        or any(issubclass(other, one) for other in wanted_classes)
+        for one in given_classes
     )
 
 
 def as_library(value: Any, name: str) -> Any:
-    """Return a table or array as the class of that name.
+    """Convert a table or array to the class of that name.
 
     Raises:
-        LookupError: one of the two is no table or array of a known library.
-        ValueError: the value has no such form, as an array of three dimensions.
+        LookupError: one of the two is not a table or array of a known library.
+        ValueError: the value has no such form, for example a 3-dimensional array.
         ImportError: the conversion needs a library that is not installed.
     """
     cls: type[Any] = value.__class__

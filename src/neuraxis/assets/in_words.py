@@ -1,4 +1,4 @@
-"""Kind and size of an object in words, for a person."""
+"""Describe an object's kind and size to the user, in words."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from neuraxis.formatting import counted, listed, type_name
 
 _ROWS = 3
 _BEGINNING = 1_000
-"""Maximum characters of how an object begins."""
+"""Maximum characters of an object's beginning."""
 
 
 def in_words(value: Any) -> str:
     """Return an object's kind and size.
 
-    Such as `a table of 5 rows and 2 columns: name, age`.
+    For example `a table of 5 rows and 2 columns: name, age`.
     """
     try:
         return _kind(value)
@@ -26,13 +26,15 @@ def in_words(value: Any) -> str:
 
 
 def beginning(value: Any) -> str:
-    """Return kind and size, and how the object begins."""
-    text = in_words(value)
+    """Return an object's kind and size, and its beginning."""
+    description = in_words(value)
     try:
         first = _first(value)
     except Exception:  # noqa: BLE001 - the value's class may raise any
-        return text
-    return text + (first if len(first) <= _BEGINNING else f"{first[:_BEGINNING]}…")
+        return description
+    return description + (
+        first if len(first) <= _BEGINNING else f"{first[:_BEGINNING]}…"
+    )
 
 
 def _kind(value: Any) -> str:
@@ -62,7 +64,7 @@ def _kind(value: Any) -> str:
 
 
 def _names(names: Sequence[Any]) -> str:
-    # there may be millions: only those that are shown are written
+    # there may be millions: only the shown ones are converted
     return listed([*map(plain_cell, names[:COLUMNS]), *names[COLUMNS:]], COLUMNS)
 
 
@@ -74,7 +76,7 @@ def _first(value: Any) -> str:
     if is_picture(value) or value is None:
         return ""
     if isinstance(value, bytes | bytearray | memoryview):
-        import hashlib  # slow to import, and needed where a person is asked only
+        import hashlib  # slow to import, and needed only for questions to the user
 
         raw = cast("bytes", value)
         digest = hashlib.sha256(raw).hexdigest()[:16]

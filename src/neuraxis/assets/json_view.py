@@ -49,21 +49,21 @@ def to_json_value(value: Any) -> tuple[bool, Json]:
     if type(value) in _PLAIN:
         return True, value
     try:
-        return True, _to_json(value, 0, [ITEMS])
+        return True, _converted(value, 0, [ITEMS])
     except NoJsonForm:
         return False, None
 
 
 def holds_objects(value: Any) -> bool:
     """Check whether a convertible value contains objects of classes."""
-    waiting: list[Any] = [] if type(value) in _NO_OBJECTS else [value]
-    while waiting:
-        item = waiting.pop()
+    pending: list[Any] = [] if type(value) in _NO_OBJECTS else [value]
+    while pending:
+        item = pending.pop()
         kind = cast("type[Any]", type(item))
         if kind is dict:
-            waiting += [it for it in item.values() if type(it) not in _NO_OBJECTS]
+            pending += [it for it in item.values() if type(it) not in _NO_OBJECTS]
         elif kind is list or kind is tuple:
-            waiting += [it for it in item if type(it) not in _NO_OBJECTS]
+            pending += [it for it in item if type(it) not in _NO_OBJECTS]
         elif not isinstance(item, _VALUES):
             return True
     return False
@@ -73,10 +73,10 @@ def drain(value: Any) -> Any:
     """Return the items of an iterator as a list; other values unchanged.
 
     Raises:
-        ValueError: it gave more than `STREAM_ITEMS` items.
+        ValueError: it yields more than `STREAM_ITEMS` items.
     """
     kind = cast("type[Any]", type(value))
-    if not hasattr(kind, "__next__") or hasattr(value, "read"):  # or a file
+    if not hasattr(kind, "__next__") or hasattr(value, "read"):  # `read`: a file
         return value
     stream = cast("Iterator[Any]", value)
     items = list(islice(stream, STREAM_ITEMS + 1))
@@ -87,18 +87,18 @@ def drain(value: Any) -> Any:
     return items
 
 
-def _to_json(value: Any, depth: int, left: list[int]) -> Json:
+def _converted(value: Any, depth: int, budget: list[int]) -> Json:
     kind = cast("type[Any]", type(value))
     if kind in _PLAIN:
         return value
     if depth > DEPTH:
         raise NoJsonForm
     if kind is dict:
-        return _mapping_to_json(value, depth, left)
+        return _mapping(value, depth, budget)
     if kind is list or kind is tuple:
-        _count(len(value), left)
+        _count(len(value), budget)
         return [
-            item if type(item) in _PLAIN else _to_json(item, depth + 1, left)
+            item if type(item) in _PLAIN else _converted(item, depth + 1, budget)
             for item in value
         ]
     if kind is float:
@@ -106,25 +106,27 @@ def _to_json(value: Any, depth: int, left: list[int]) -> Json:
             raise NoJsonForm
         return value
     if isinstance(value, type):
-        raise NoJsonForm  # Its JSON would lose the object's methods.
-    return _object_to_json(value, depth, left)
+        raise NoJsonForm  # a class has no JSON form
+    return _object(value, depth, budget)
 
 
-def _count(items: int, left: list[int]) -> None:
-    left[0] -= items
-    if left[0] < 0:
+def _count(items: int, budget: list[int]) -> None:
+    budget[0] -= items
+    if budget[0] < 0:
         raise NoJsonForm
 
 
-def _mapping_to_json(
-    value: Mapping[Any, Any], depth: int, left: list[int]
+def _mapping(
+    value: Mapping[Any, Any], depth: int, budget: list[int]
 ) -> dict[str, Json]:
-    _count(len(value), left)
+    _count(len(value), budget)
     written: dict[str, Json] = {}
     for key, item in value.items():
         if type(key) is not str:
             raise NoJsonForm
-        written[key] = item if type(item) in _PLAIN else _to_json(item, depth + 1, left)
+        written[key] = (
+            item if type(item) in _PLAIN else _converted(item, depth + 1, budget)
+        )
     return written
 
 
@@ -136,10 +138,10 @@ def _fields(value: Any) -> dict[str, Any]:
     return {**tag_of(type(value)), **{key: getattr(value, name) for name, key in names}}
 
 
-def _object_to_json(value: Any, depth: int, left: list[int]) -> Json:
+def _object(value: Any, depth: int, budget: list[int]) -> Json:
     match value:
         case Enum():
-            return _to_json(_member(value), depth + 1, left)
+            return _converted(_member(value), depth + 1, budget)
         case datetime() | date() | time():
             return value.isoformat()
         case timedelta():
@@ -147,26 +149,26 @@ def _object_to_json(value: Any, depth: int, left: list[int]) -> Json:
         case UUID() | Decimal() | PurePath():
             return _text(value)
         case Mapping():
-            return _mapping_to_json(cast("Mapping[Any, Any]", value), depth, left)
+            return _mapping(cast("Mapping[Any, Any]", value), depth, budget)
         case Set():
-            return _set_to_list(cast("Set[Any]", value), depth, left)
+            return _set_to_list(cast("Set[Any]", value), depth, budget)
         case tuple() | list():
-            return _items_to_json(cast("Any", value), depth, left)
+            return _items(cast("Any", value), depth, budget)
         case _ if isinstance(value, Struct) or is_dataclass(value):
-            return _mapping_to_json(_fields(value), depth, left)
+            return _mapping(_fields(value), depth, budget)
         case _ if hasattr(value, "model_dump"):
             # Uses the aliases that a call uses, not the attribute names.
-            return _to_json(
-                value.model_dump(mode="python", by_alias=True), depth + 1, left
+            return _converted(
+                value.model_dump(mode="python", by_alias=True), depth + 1, budget
             )
         case _ if type(value).__module__ == "numpy" and _is_scalar(value):
-            return _to_json(_plain_scalar(value), depth + 1, left)
+            return _converted(_plain_scalar(value), depth + 1, budget)
         case str():
             return str(value)
         case int():
             return int(value)
         case float():
-            return _to_json(float(value), depth, left)
+            return _converted(float(value), depth, budget)
         case _:
             raise NoJsonForm
 
@@ -177,11 +179,11 @@ def _text(value: UUID | Decimal | PurePath) -> str:
     return str(value)
 
 
-def _items_to_json(value: Any, depth: int, left: list[int]) -> Json:
+def _items(value: Any, depth: int, budget: list[int]) -> Json:
     if hasattr(value, "_asdict"):  # A named tuple, as its class is declared.
-        return _mapping_to_json(value._asdict(), depth, left)
-    _count(len(value), left)
-    return [_to_json(item, depth + 1, left) for item in value]
+        return _mapping(value._asdict(), depth, budget)
+    _count(len(value), budget)
+    return [_converted(item, depth + 1, budget) for item in value]
 
 
 def _member(value: Enum) -> Any:
@@ -202,10 +204,10 @@ def _is_scalar(value: Any) -> bool:
     return getattr(value, "shape", None) == () and getattr(value, "ndim", None) == 0
 
 
-def _set_to_list(value: Set[Any], depth: int, left: list[int]) -> list[Json]:
+def _set_to_list(value: Set[Any], depth: int, budget: list[int]) -> list[Json]:
     """Return a set as a list, sorted where possible for stable output."""
-    _count(len(value), left)
-    items = [_to_json(item, depth + 1, left) for item in value]
+    _count(len(value), budget)
+    items = [_converted(item, depth + 1, budget) for item in value]
     try:
         return sorted(items)
     except TypeError:

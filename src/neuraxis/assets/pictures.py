@@ -1,4 +1,4 @@
-"""Pictures and PDF files as models are sent them."""
+"""Prepare pictures and PDF files for models."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from neuraxis.formatting import type_name
 from neuraxis.messages import Part
 
 SIDE = 2_000
-"""Pixels of a picture's longer side; a larger one is sent smaller."""
+"""Maximum pixels of a picture's longer side; larger pictures are scaled down."""
 PICTURE_BYTES = 3_500_000
-"""Of a picture's file; as base64 it is below the 5 MB of the strictest server."""
+"""Maximum bytes of a picture; as base64 below the strictest server's 5 MB."""
 PDF_BYTES = 10_000_000
 _SMALL = 1_000_000
-"""Bytes of a PNG file above which a JPEG file is sent."""
+"""Bytes above which a JPEG is sent instead of a PNG."""
 _PDF = "application/pdf"
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -32,7 +32,7 @@ _PAGE = re.compile(rb"/Type\s{0,9}/Page\b")
 
 
 def media_type(value: Any) -> str:
-    """Return the type of what a model can see; else nothing."""
+    """Return the media type of a picture or PDF file, else nothing."""
     if is_picture(value):
         return "image/png"
     head = bytes(_data(value)[:16])
@@ -42,7 +42,7 @@ def media_type(value: Any) -> str:
 
 
 def _data(value: Any) -> bytes:
-    """Return a file's bytes, also of an MCP server's."""
+    """Return a file's bytes, including MCP servers' files."""
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
         value = fields["data"] if set(fields) == {"mime_type", "data"} else b""
@@ -51,10 +51,10 @@ def _data(value: Any) -> bytes:
 
 
 def part_of(value: Any) -> Part:
-    """Return a picture or PDF file as it is sent.
+    """Return a picture or PDF file in the form that is sent.
 
     Raises:
-        CommandError: it is neither, broken, or too large.
+        CommandError: it is neither, or broken, or too large.
     """
     kind = media_type(value)
     if not kind:
@@ -80,18 +80,19 @@ def part_of(value: Any) -> Part:
 
 
 def _pdf(data: bytes) -> Part:
-    pages = len(_PAGE.findall(data))  # none are found where they are compressed
-    about = f"{pages} pages" if pages > 1 else "1 page" if pages else ""
-    return _checked(Part(media_type=_PDF, data=data, about=about), PDF_BYTES)
+    pages = len(_PAGE.findall(data))  # compressed page objects are not counted
+    page_count = f"{pages} pages" if pages > 1 else "1 page" if pages else ""
+    return _checked(Part(media_type=_PDF, data=data, about=page_count), PDF_BYTES)
 
 
-def _checked(part: Part, most: int) -> Part:
+def _checked(part: Part, most_bytes: int) -> Part:
     size = len(part.data)
-    if size <= most:
+    if size <= most_bytes:
         return part
     hint = "" if part.media_type == _PDF else "; neuraxis[images] makes it smaller"
     raise CommandError(
-        f"It is too large to be shown: {size} bytes, at most {most} are sent{hint}."
+        f"It is too large to be shown: {size} bytes, at most {most_bytes} are "
+        f"sent{hint}."
     )
 
 
@@ -101,7 +102,7 @@ def _pixels(picture: Any) -> str:
 
 def _smaller(picture: Any) -> Part:
     """Return a picture as PNG; a large file as JPEG."""
-    about, small = _pixels(picture), eight_bits(picture)
+    size, small = _pixels(picture), eight_bits(picture)
     if max(picture.size) > SIDE:
         contain = importlib.import_module("PIL.ImageOps").contain
         small = contain(picture, (SIDE, SIDE))
@@ -109,13 +110,13 @@ def _smaller(picture: Any) -> Part:
         small = small.convert("RGBA" if small.mode in ("P", "PA") else "RGB")
     data = _written(small, "PNG")
     if len(data) <= _SMALL:
-        return Part(media_type="image/png", data=data, about=about)
+        return Part(media_type="image/png", data=data, about=size)
     plain = on_white(small)
     for quality in (85, 40):
         data = _written(plain, "JPEG", quality=quality)
         if len(data) <= PICTURE_BYTES:
             break
-    return Part(media_type="image/jpeg", data=data, about=about)
+    return Part(media_type="image/jpeg", data=data, about=size)
 
 
 def _written(picture: Any, kind: str, **more: Any) -> bytes:

@@ -1,16 +1,16 @@
 """Save assets as immutable files: arrays raw, tables as Arrow, no pickle.
 
 Layout: 8 bytes magic, 8 bytes length of the header (little endian), the header as JSON
-(a tree and a table of parts), then the parts, each at a multiple of 64 bytes so that
-an array can be used where it lies. A file is written under another name and renamed;
-it is never changed. `load` maps it into memory: an array of it is read-only and costs
-no copy.
+(a tree and a table of parts), then the parts, each at a multiple of 64 bytes so that an
+array can be used in place. A file is written under another name and renamed; it is
+never changed. `load` maps it into memory: an array of it is read-only and costs no
+copy.
 
-The tree is made of tagged lists, so that no text of an asset can be taken for a tag:
-`["j", json]`, `["d", [[key, node], …]]`, `["l", […]]`, `["t", […]]`, `["p", index]`,
-`["x", kind, text]`. For a long list of nodes or pairs stands `["c", [index, …]]`: it
-lies in slices in parts of its own, because the JSON library holds the interpreter for
-the whole of a text.
+The tree consists of tagged lists, so that no text of an asset can be mistaken for a
+tag: `["j", json]`, `["d", [[key, node], …]]`, `["l", […]]`, `["t", […]]`, `["p",
+index]`, `["x", kind, text]`. A long list of nodes or pairs is replaced by `["c",
+[index, …]]`: its slices are separate parts, because the JSON library blocks the
+interpreter for a whole text.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _Writer(Struct):
         return ["p", len(self.parts) - 1]
 
     def listed(self, nodes: Iterator[list[Any]], count: int) -> list[Any]:
-        """Return nodes as a list, or what stands for a long one."""
+        """Return nodes as a list; a long one as indices of parts."""
         if count <= SLICE:
             return list(nodes)
         parts: list[int] = []
@@ -98,23 +98,25 @@ def save(value: Any, path: Path) -> int:
     """Write the value; return the number of bytes.
 
     Raises:
-        CannotBeSaved: it holds what no file can hold safely.
+        CannotBeSaved: it contains an object without a safe file form.
         StorageError: the file cannot be written.
     """
     writer = _Writer()
     try:
         tree = _tree(value, writer, 0)
         header = json.dumps({"tree": tree, "parts": writer.parts}).encode()
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # an integer with thousands of digits
         raise CannotBeSaved(str(error)) from None
     if len(header) > HEADER_BYTES:
         raise CannotBeSaved("it has too many parts: a table or an array would fit")
     start = -(-(_HEAD.size + len(header)) // ALIGN) * ALIGN
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        beside.unlink(missing_ok=True)  # of a process that was killed
-        made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
-        with os.fdopen(made, "wb") as file:
+        temporary.unlink(missing_ok=True)  # left by a killed process
+        descriptor = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600
+        )
+        with os.fdopen(descriptor, "wb") as file:
             file.write(_HEAD.pack(MAGIC, len(header)))
             file.write(header)
             file.write(b"\0" * (start - _HEAD.size - len(header)))
@@ -123,9 +125,9 @@ def save(value: Any, path: Path) -> int:
                 file.write(b"\0" * (-part["bytes"] % ALIGN))
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise StorageError(
             f"the asset file {path} cannot be written: {error}"
         ) from error
@@ -194,9 +196,9 @@ def _numpy_tree(value: Any, writer: _Writer) -> list[Any]:
     if dtype.kind not in _ARRAY_KINDS:
         raise CannotBeSaved(f"an array of {dtype} holds Python objects")
     if isinstance(value, numpy.generic):
-        alone = numpy.asarray(value)
-        return writer.add("number", alone.tobytes(), dtype=alone.dtype.str)
-    # A subclass's mask or matrix rules would be lost.
+        scalar = numpy.asarray(value)
+        return writer.add("number", scalar.tobytes(), dtype=scalar.dtype.str)
+    # a subclass would lose its mask or matrix rules
     if type(value) is not numpy.ndarray:
         raise CannotBeSaved(
             f"{with_article(type(value).__qualname__)} has no form in a file"
@@ -257,7 +259,7 @@ def load(path: Path) -> Any:
         ArithmeticError,
         LookupError,
         MemoryError,
-        OSError,  # PyArrow raises it for bytes that are no table.
+        OSError,  # PyArrow raises it for bytes that are not a table.
         RuntimeError,
         TypeError,
         ValueError,
@@ -293,36 +295,36 @@ def _value(node: Any, parts: list[Any], depth: int) -> Any:
     if depth > DEPTH:
         raise ValueError("it is nested too deep")
     tag: Any = node[0]
-    inside: Any = node[1]
-    if tag in ("d", "l", "t") and inside and inside[0] == "c":
-        inside = [item for index in inside[1] for item in _slice(parts, index)]
+    content: Any = node[1]
+    if tag in ("d", "l", "t") and content and content[0] == "c":
+        content = [item for index in content[1] for item in _slice(parts, index)]
     match tag:
-        case "j" if inside is None or isinstance(inside, bool | int | float | str):
-            return inside
+        case "j" if content is None or isinstance(content, bool | int | float | str):
+            return content
         case "d":
-            return {str(key): _value(item, parts, depth + 1) for key, item in inside}
+            return {str(key): _value(item, parts, depth + 1) for key, item in content}
         case "l":
-            return [_value(item, parts, depth + 1) for item in inside]
+            return [_value(item, parts, depth + 1) for item in content]
         case "t":
-            return tuple(_value(item, parts, depth + 1) for item in inside)
+            return tuple(_value(item, parts, depth + 1) for item in content)
         case "x":
-            return _EXACT[str(inside)](node[2])
-        case "p" if isinstance(inside, int) and inside >= 0:
-            part, data = parts[inside]
+            return _EXACT[str(content)](node[2])
+        case "p" if isinstance(content, int) and content >= 0:
+            part, data = parts[content]
             return _READERS[part["kind"]](part, data)
         case _:
             raise ValueError(f"unknown tag {tag!r}")
 
 
 def _slice(parts: list[Any], index: int) -> list[Any]:
-    """Take one slice of a long list out of its parts.
+    """Remove a slice of a long list from the parts.
 
-    Each is used once, so that none holds itself.
+    Each is used once, so that none contains itself.
     """
-    found, parts[index] = parts[index], None
-    if found[0]["kind"] != "tree":
+    nodes, parts[index] = parts[index], None
+    if nodes[0]["kind"] != "tree":
         raise ValueError("a slice of a list is missing")
-    return json.loads(bytes(found[1]))
+    return json.loads(bytes(nodes[1]))
 
 
 def _dtype(part: Mapping[str, Any]) -> Any:

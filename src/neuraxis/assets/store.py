@@ -1,8 +1,8 @@
 """Store the session's results by call id, inline or as assets.
 
 `keep` stores a value and returns whether the model sees it as JSON; `resolve` returns
-the object of a reference. Every result can be referred to, inline ones too; the root
-of each is `{"content": {"command": …, "response": …}}` (rule B53).
+the object of a reference. Inline results can be referenced, too; the root of each
+result is `{"content": {"command": …, "response": …}}` (rule B53).
 
 With a folder, objects are also saved there, so that a later session finds them, and
 memory is bounded: a saved object may leave the memory and is mapped back on demand.
@@ -44,14 +44,14 @@ from neuraxis.specs import Json
 INLINE_BYTES = 16_000
 """Maximum bytes of an inline JSON result; larger ones become assets (B59)."""
 MEMORY_BYTES = 1 << 30
-"""Maximum bytes of objects in memory, where they are also saved."""
-SAID_KEPT = 1000
+"""Maximum bytes of saved objects that stay in memory."""
+INLINE_RESULTS = 1000
 """Maximum number of inline results that can still be referred to."""
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class Stored(Struct, frozen=True, kw_only=True):
     """A stored value: its JSON form, or the object if `stored`."""
 
     stored: bool
@@ -61,17 +61,17 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """What `put` stores under a call id."""
+    """Prepared value that `put` stores under a call id."""
 
     asset_id: str
-    kept: Kept
-    plain: Mapping[str, Any] | None = None
+    stored: Stored
+    inline: Mapping[str, Any] | None = None
     native: Mapping[str, Any] | None = None
     asset: _Asset | None = None
 
 
 class ReferenceLost(Exception):
-    """Error: a reference leads nowhere; `error` is shown to the model."""
+    """Error: a reference cannot be resolved; `error` is shown to the model."""
 
     def __init__(self, error: CallError) -> None:
         super().__init__(error.message)
@@ -91,7 +91,7 @@ class AssetStore:
     """Objects of one session; not shared between threads.
 
     Args:
-        folder: where objects are saved; None: they live in memory only.
+        folder: where objects are saved; None: they are only in memory.
         inline_bytes: a JSON result above this size is stored; None: never.
         memory_bytes: maximum bytes of saved objects that stay in memory.
     """
@@ -107,14 +107,14 @@ class AssetStore:
         self._inline_bytes = inline_bytes
         self._memory_bytes = memory_bytes
         self._assets: OrderedDict[str, _Asset] = OrderedDict()
-        self._plain: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+        self._inline_results: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._natives: dict[str, Mapping[str, Any]] = {}
-        self._held = 0
+        self._memory_used = 0
         # Cached description for the status message, until an asset changes.
         self._ids: tuple[str, ...] | None = ()
-        self._told: str | None = ""
+        self._description: str | None = ""
 
-    def keep(self, asset_id: str, command: str, value: Any) -> Kept:
+    def keep(self, asset_id: str, command: str, value: Any) -> Stored:
         """Store a copy of a command's result under its call id.
 
         Raises:
@@ -133,22 +133,22 @@ class AssetStore:
             return _inline(asset_id, command, copy_value(value))
         native: Mapping[str, Any] | None = None
         size: int | None = None
-        is_json, plain = to_json_value(value)
-        if is_json:
+        has_json, json_form = to_json_value(value)
+        if has_json:
             try:
-                size = json_size(plain)
+                size = json_size(json_form)
             # Python refuses to convert an integer of thousands of digits to text.
             except ValueError:
-                is_json = False
+                has_json = False
             else:
-                most = self._inline_bytes
-                is_json = most is None or size <= most
-                if holds_objects(value) or value != plain:
+                max_inline = self._inline_bytes
+                has_json = max_inline is None or size <= max_inline
+                if holds_objects(value) or value != json_form:
                     native = _root(command, copy_value(value))
-                # References resolve to the JSON that the model sees; only a command
+                # A reference resolves to the JSON that the model sees; only a command
                 # that declares it gets the object (`native`).
-                value = plain
-        if is_json:
+                value = json_form
+        if has_json:
             return _inline(asset_id, command, value, native)
         if size is None:
             value = copy_value(value)
@@ -163,54 +163,54 @@ class AssetStore:
         )
         return self._saved(asset_id, asset, value, native)
 
-    def put(self, prepared: Prepared) -> Kept:
-        """Store what was prepared."""
+    def put(self, prepared: Prepared) -> Stored:
+        """Store a prepared value."""
         asset_id, asset = prepared.asset_id, prepared.asset
         if prepared.native is not None:
             self._natives[asset_id] = prepared.native
-        if prepared.plain is not None:
-            self._plain[asset_id] = prepared.plain
-            if len(self._plain) > SAID_KEPT:
-                oldest, _ = self._plain.popitem(last=False)
+        if prepared.inline is not None:
+            self._inline_results[asset_id] = prepared.inline
+            if len(self._inline_results) > INLINE_RESULTS:
+                oldest, _ = self._inline_results.popitem(last=False)
                 self._natives.pop(oldest, None)
         if asset is not None:
             self._assets[asset_id] = asset
-            self._ids = self._told = None
-            self._held += asset.bytes
-            self._make_room()
-        return prepared.kept
+            self._ids = self._description = None
+            self._memory_used += asset.bytes
+            self._drop_oldest()
+        return prepared.stored
 
     def aside(self) -> AssetStore:
         """Return a copy-on-write view of the store, for new objects only."""
         aside = AssetStore(inline_bytes=self._inline_bytes)
         aside._assets = self._assets.copy()
-        aside._plain = self._plain.copy()
+        aside._inline_results = self._inline_results.copy()
         aside._natives = self._natives.copy()
-        aside._ids = aside._told = None
+        aside._ids = aside._description = None
         return aside
 
     def forget(self, asset_id: str) -> None:
         """Drop a discarded result; its file stays."""
-        self._plain.pop(asset_id, None)
+        self._inline_results.pop(asset_id, None)
         self._natives.pop(asset_id, None)
         asset = self._assets.pop(asset_id, None)
-        self._ids = self._told = None
+        self._ids = self._description = None
         if asset is not None and asset.root is not None:
-            self._held -= asset.bytes
+            self._memory_used -= asset.bytes
 
-    def attach(self, asset_id: str, value: Any, description: str = "") -> Kept:
+    def attach(self, asset_id: str, value: Any, description: str = "") -> Stored:
         """Store an object that the user attached (B61), always as an asset."""
         value = copy_value(value)
         root = {"content": value}
         _freeze(value)
-        described: dict[str, Json] = (
+        entry: dict[str, Json] = (
             {"description": description[:120]} if description else {}
         )
-        budget = BUDGET - len(json.dumps(described, ensure_ascii=False))
+        budget = BUDGET - len(json.dumps(entry, ensure_ascii=False))
         asset = _Asset(
             root=root,
-            meta={**meta_of(asset_id, root, budget=budget), **described},
-            line={"asset_id": asset_id, "content": short_text(value), **described},
+            meta={**meta_of(asset_id, root, budget=budget), **entry},
+            line={"asset_id": asset_id, "content": short_text(value), **entry},
             bytes=size_of(value),
         )
         return self.put(self._saved(asset_id, asset, value))
@@ -223,7 +223,7 @@ class AssetStore:
         self._assets[asset_id] = _Asset(
             root=None, meta=meta, line=meta, bytes=size, saved=True
         )
-        self._ids = self._told = None
+        self._ids = self._description = None
 
     def _saved(
         self,
@@ -234,17 +234,17 @@ class AssetStore:
     ) -> Prepared:
         if self._folder is not None:
             self._save(asset_id, asset, self._folder)
-        kept = Kept(stored=True, value=value, meta=asset.meta, bytes=asset.bytes)
-        return Prepared(asset_id=asset_id, kept=kept, native=native, asset=asset)
+        stored = Stored(stored=True, value=value, meta=asset.meta, bytes=asset.bytes)
+        return Prepared(asset_id=asset_id, stored=stored, native=native, asset=asset)
 
     def _save(self, asset_id: str, asset: _Asset, folder: Path) -> None:
         # Imported on first use: sessions without a folder do not need it.
         from neuraxis.assets.serialize import CannotBeSaved, save
 
         try:
-            # what was attached or answered is the person's own, as the journal is
-            for made in (folder.parent, folder):
-                made.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # attachments and answers are private to the user, like the journal
+            for parent in (folder.parent, folder):
+                parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             save(asset.root, self._file(asset_id))
             asset.saved = True
         except CannotBeSaved:
@@ -256,15 +256,15 @@ class AssetStore:
         assert self._folder is not None
         return self._folder / f"{file_name(asset_id)}.nxb"
 
-    def _make_room(self) -> None:
+    def _drop_oldest(self) -> None:
         """Drop the oldest saved objects from memory."""
         for asset_id, asset in self._assets.items():
-            if self._folder is None or self._held <= self._memory_bytes:
+            if self._folder is None or self._memory_used <= self._memory_bytes:
                 return
             if asset.saved and asset.root is not None:
                 asset.root = None
                 self._natives.pop(asset_id, None)
-                self._held -= asset.bytes
+                self._memory_used -= asset.bytes
 
     def is_asset(self, asset_id: str) -> bool:
         """Check whether an id is that of a stored object."""
@@ -272,12 +272,13 @@ class AssetStore:
 
     def known(self, asset_id: str) -> bool:
         """Check whether a reference to this id can be resolved."""
-        return asset_id in self._assets or asset_id in self._plain
+        return asset_id in self._assets or asset_id in self._inline_results
 
-    def said(self) -> Sequence[tuple[str, Any]]:
-        """Inline results by call id."""
+    def inline_results(self) -> Sequence[tuple[str, Any]]:
+        """Return call ids and values of the inline results."""
         return tuple(
-            (key, root["content"]["response"]) for key, root in self._plain.items()
+            (key, root["content"]["response"])
+            for key, root in self._inline_results.items()
         )
 
     @property
@@ -288,11 +289,13 @@ class AssetStore:
         return self._ids
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return the assets' description for each turn; empty if none."""
-        if self._told is None:
-            self._told = call_errors.asset_list(self.meta()) if self._assets else ""
-        return self._told
+        if self._description is None:
+            self._description = (
+                call_errors.asset_list(self.meta()) if self._assets else ""
+            )
+        return self._description
 
     def listing(self) -> list[dict[str, Json]]:
         """List stored assets, oldest first: id, origin, kind and size."""
@@ -307,7 +310,7 @@ class AssetStore:
         ]
 
     def name(self, asset_id: str) -> str:
-        """Return what the user called an object."""
+        """Return the user's name for an object."""
         asset = self._assets.get(asset_id)
         return "" if asset is None else str(asset.meta.get("description", ""))
 
@@ -317,13 +320,13 @@ class AssetStore:
         Raises:
             ReferenceLost: there is no such asset, or its object is lost.
         """
-        plain = self._plain.get(asset_id)
-        if plain is not None:
-            return plain
+        inline = self._inline_results.get(asset_id)
+        if inline is not None:
+            return inline
         asset = self._assets.get(asset_id)
         if asset is None:
             raise ReferenceLost(call_errors.asset_not_found(asset_id, self.ids))
-        root = asset.root  # which another thread may drop
+        root = asset.root  # another thread may drop it
         if root is not None:
             return root
         if self._folder is None or not asset.saved:
@@ -344,10 +347,10 @@ class AssetStore:
         """Return `root`, with the objects before their conversion to JSON."""
         return self._natives.get(asset_id) or self.root(asset_id)
 
-    def returned(self, asset_id: str, value: Any) -> Any:
-        """Return the object that a result was before its JSON."""
-        found = self._natives.get(asset_id)
-        return value if found is None else found["content"]["response"]
+    def returned(self, asset_id: str, json_form: Any) -> Any:
+        """Return the object that a result was before its conversion to JSON."""
+        native = self._natives.get(asset_id)
+        return json_form if native is None else native["content"]["response"]
 
     def resolve(self, ref: AssetRef) -> Any:
         """Return the object of a reference.
@@ -371,28 +374,26 @@ class AssetStore:
     def meta(self, budget: int = TOTAL_BUDGET) -> list[dict[str, Json]]:
         """Return the AssetMeta list that the model sees each turn (B55).
 
-        The newest are described completely, older ones in one line, the oldest by
-        their number, so that the list stays within `budget` characters.
+        The newest are described completely, older ones on one line, the oldest only
+        counted, so that the list stays within `budget` characters.
         """
-        described: list[dict[str, Json]] = []
-        left = budget
-        whole = True
-        waiting = list(self._assets.values())
-        while waiting:
-            asset = waiting.pop()
-            for form in (asset.meta, asset.line) if whole else (asset.line,):
+        entries: list[dict[str, Json]] = []
+        remaining = budget
+        is_complete = True
+        pending = list(self._assets.values())
+        while pending:
+            asset = pending.pop()
+            for form in (asset.meta, asset.line) if is_complete else (asset.line,):
                 cost = len(_WRITTEN(form)) + 2
-                if cost <= left - 60:
-                    described.append(form)
-                    left -= cost
-                    whole = whole and form is asset.meta
+                if cost <= remaining - 60:
+                    entries.append(form)
+                    remaining -= cost
+                    is_complete = is_complete and form is asset.meta
                     break
             else:
-                described.append(
-                    {"…": f"{len(waiting) + 1} older assets are not shown"}
-                )
+                entries.append({"…": f"{len(pending) + 1} older assets are not shown"})
                 break
-        return described[::-1]
+        return entries[::-1]
 
 
 def _root(command: str, response: Any) -> dict[str, Any]:
@@ -402,26 +403,26 @@ def _root(command: str, response: Any) -> dict[str, Any]:
 def _inline(
     asset_id: str, command: str, value: Any, native: Mapping[str, Any] | None = None
 ) -> Prepared:
-    kept = Kept(stored=False, value=value)
+    stored = Stored(stored=False, value=value)
     return Prepared(
-        asset_id=asset_id, kept=kept, plain=_root(command, value), native=native
+        asset_id=asset_id, stored=stored, inline=_root(command, value), native=native
     )
 
 
 def _freeze(value: Any) -> None:
     """Make arrays read-only: all references share a stored object."""
     seen: set[int] = set()
-    waiting: list[Any] = [value]
-    while waiting:
-        item = waiting.pop()
+    pending: list[Any] = [value]
+    while pending:
+        item = pending.pop()
         flags = getattr(item, "flags", None)
         if hasattr(flags, "writeable"):
             # A view of another owner's memory refuses the flag.
             with contextlib.suppress(ValueError):
                 cast("Any", flags).writeable = False
         elif isinstance(item, dict | list | tuple):
-            inside = cast("dict[Any, Any] | list[Any]", item)
-            if id(inside) not in seen:
-                seen.add(id(inside))
-                parts = inside.values() if isinstance(inside, dict) else inside
-                waiting += [part for part in parts if type(part) not in _PLAIN]
+            container = cast("dict[Any, Any] | list[Any]", item)
+            if id(container) not in seen:
+                seen.add(id(container))
+                parts = container.values() if isinstance(container, dict) else container
+                pending += [part for part in parts if type(part) not in _PLAIN]

@@ -1,6 +1,6 @@
 """Bridges: MCP servers, OpenAPI documents and skills as plugins.
 
-Each name is looked up when it is first asked for, and its extra is imported when used.
+Each name is imported on first access, and its extra when it is used.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["mcp", "openapi", "skill", "skills"]
 
 
 def __getattr__(name: str) -> Any:
-    where = _WHERE.get(name)
-    if where is None:
+    module_name = _WHERE.get(name)
+    if module_name is None:
         raise AttributeError(f"module 'neuraxis.bridges' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(where), name)
+    value = globals()[name] = getattr(importlib.import_module(module_name), name)
     return value

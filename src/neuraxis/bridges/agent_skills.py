@@ -1,8 +1,8 @@
 """Agent Skills as plugins: folders with a `SKILL.md`.
 
-The model is shown name and description; the instructions, and the files beside them,
-are read when it asks for them, as they were when the session began: what changed since
-is refused. Scripts run in the sandbox, on a copy in the workspace.
+The model sees name and description; it reads the instructions and the files next to
+them on demand, as they were when the session began: changed files are refused. Scripts
+run in the sandbox, on a copy in the workspace.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
 FILE_NAME = "SKILL.md"
 COPIES = "skill_files"
-"""Folder of the workspace that holds the copies of skills whose scripts are run."""
+"""Folder of the workspace for copies of skills whose scripts run."""
 MOST_FILES = 1000
 MOST_BYTES = 50 * 1024 * 1024
-"""Bytes of all files of one skill."""
+"""Maximum bytes of all files of a skill."""
 _LISTED = 100
-"""Files whose names the model is shown."""
+"""Maximum file names shown to the model."""
 _READS = Effects(kind="read", destructive=False, open_world=False, declared=True)
 _RUNS = Effects(kind="once", destructive=True, open_world=False, declared=True)
 
 
 class Skill(msgspec.Struct, frozen=True, kw_only=True):
-    """One skill: its folder, its text, and the files beside it."""
+    """Skill: its folder, its text, and the other files."""
 
     folder: Path
     name: str
-    """Its own name as an identifier."""
+    """Its name as an identifier."""
     text: SkillFile
     files: tuple[str, ...]
     """Paths relative to the folder."""
     digests: Mapping[str, str]
-    """Of each file as it was loaded, and so as it was accepted."""
+    """Digest of each file as it was loaded, and so accepted."""
 
 
 def skill(folder: str | Path) -> Plugin:
@@ -63,8 +63,10 @@ def skill(folder: str | Path) -> Plugin:
         data = workspace.read_bytes(root, FILE_NAME)
         written = workspace.as_text(data, FILE_NAME)
     except FileRefused as error:
-        inside = [item.parent.name for item in sorted(root.glob(f"*/{FILE_NAME}"))[:5]]
-        hint = f"; there are skills in: {', '.join(inside)}" if inside else ""
+        subfolders = [
+            item.parent.name for item in sorted(root.glob(f"*/{FILE_NAME}"))[:5]
+        ]
+        hint = f"; there are skills in: {', '.join(subfolders)}" if subfolders else ""
         raise ConfigError(
             f"{folder}: expected a folder with a {FILE_NAME}: {error}{hint}"
         ) from None
@@ -75,20 +77,20 @@ def skill(folder: str | Path) -> Plugin:
     if digests.get(FILE_NAME) != _digest(data):
         raise ConfigError(f"{folder}: {FILE_NAME} changed while it was read; try again")
     files = tuple(item for item in digests if item != FILE_NAME)
-    given = Skill(folder=root, name=name, text=text, files=files, digests=digests)
-    return _plugin(given, digest)
+    loaded = Skill(folder=root, name=name, text=text, files=files, digests=digests)
+    return _plugin(loaded, digest)
 
 
 def skills(folder: str | Path) -> list[Plugin]:
-    """Return the plugins of all skills in the folders of a folder.
+    """Return the plugins of all skills in a folder's subfolders.
 
     Raises:
         ConfigError: there is none, or one cannot be read.
     """
-    found = sorted(Path(folder).expanduser().glob(f"*/{FILE_NAME}"))
-    if not found:
+    manifests = sorted(Path(folder).expanduser().glob(f"*/{FILE_NAME}"))
+    if not manifests:
         raise ConfigError(f"{folder}: expected folders with a {FILE_NAME}")
-    return [skill(file.parent) for file in found]
+    return [skill(file.parent) for file in manifests]
 
 
 def from_name(text: str) -> ReadSource:
@@ -109,7 +111,7 @@ def _digests(root: Path) -> tuple[dict[str, str], str]:
     names = listing.files
     if listing.more:
         raise ConfigError(f"{root}: expected at most {MOST_FILES} files")
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     digest = hashlib.sha256()
     total = 0
     for name in sorted(names):
@@ -121,27 +123,27 @@ def _digests(root: Path) -> tuple[dict[str, str], str]:
             raise ConfigError(f"{root}: expected at most {MOST_BYTES} bytes")
         digest.update(f"{name}\0{len(data)}\0".encode())
         digest.update(data)
-        found[name] = _digest(data)
-    return found, digest.hexdigest()
+        digests[name] = _digest(data)
+    return digests, digest.hexdigest()
 
 
-def _plugin(given: Skill, digest: str) -> Plugin:
+def _plugin(loaded: Skill, digest: str) -> Plugin:
     """Return the plugin; a digest of all its files is its id."""
-    specs = [_instructions(given)]
-    runs: dict[str, Any] = {"instructions": partial(_read_body, given)}
-    if given.files:
-        specs.append(_file(given))
-        runs["file"] = partial(_read_file, given)
-    if scripts := [name for name in given.files if name.endswith(".py")]:
-        specs.append(_script(given, scripts))
-        runs["run"] = partial(_run_script, given, scripts)
+    specs = [_instructions(loaded)]
+    runs: dict[str, Any] = {"instructions": partial(_read_body, loaded)}
+    if loaded.files:
+        specs.append(_file(loaded))
+        runs["file"] = partial(_read_file, loaded)
+    if scripts := [name for name in loaded.files if name.endswith(".py")]:
+        specs.append(_script(loaded, scripts))
+        runs["run"] = partial(_run_script, loaded, scripts)
     spec = PluginSpec(
-        name=given.name,
-        title=given.text.name,
+        name=loaded.name,
+        title=loaded.text.name,
         id=f"sha256:{digest}",
-        description=given.text.description,
+        description=loaded.text.description,
         commands=tuple(specs),
-        source=f"skill:{given.folder}",
+        source=f"skill:{loaded.folder}",
     )
     commands = {
         item.name: Command(
@@ -155,33 +157,33 @@ def _plugin(given: Skill, digest: str) -> Plugin:
     return Plugin(
         spec=spec,
         commands=commands,
-        problems=warnings_in(str(given.folder / FILE_NAME), given.text.problems),
+        problems=warnings_in(str(loaded.folder / FILE_NAME), loaded.text.problems),
     )
 
 
-def _instructions(given: Skill) -> CommandSpec:
+def _instructions(loaded: Skill) -> CommandSpec:
     return CommandSpec(
         name="instructions",
-        tool_name=f"{given.name}_instructions",
+        tool_name=f"{loaded.name}_instructions",
         description=(
-            f"Read the instructions of the skill {given.text.name}, before a task that "
-            f"it is for. {given.text.description}"
+            f"Read the instructions of the skill {loaded.text.name}, before a task "
+            f"that it is for. {loaded.text.description}"
         ),
         effects=_READS,
     )
 
 
-def _file(given: Skill) -> CommandSpec:
+def _file(loaded: Skill) -> CommandSpec:
     return CommandSpec(
         name="file",
-        tool_name=f"{given.name}_file",
-        description=f"Read a file of the skill {given.text.name} that it refers to.",
+        tool_name=f"{loaded.name}_file",
+        description=f"Read a file of the skill {loaded.text.name} that it refers to.",
         parameters=_object(
             {
                 "path": {
                     "type": "string",
                     "description": "relative to the skill's folder",
-                    "examples": [given.files[0]],
+                    "examples": [loaded.files[0]],
                 }
             },
             ["path"],
@@ -190,12 +192,12 @@ def _file(given: Skill) -> CommandSpec:
     )
 
 
-def _script(given: Skill, scripts: Sequence[str]) -> CommandSpec:
+def _script(loaded: Skill, scripts: Sequence[str]) -> CommandSpec:
     return CommandSpec(
         name="run",
-        tool_name=f"{given.name}_run",
+        tool_name=f"{loaded.name}_run",
         description=(
-            f"Run a Python script of the skill {given.text.name} in a sandbox, in the "
+            f"Run a Python script of the skill {loaded.text.name} in a sandbox, in the "
             "workspace; it can read and write the files there."
         ),
         parameters=_object(
@@ -240,36 +242,36 @@ def _object(properties: dict[str, Json], required: list[Json]) -> dict[str, Json
 # --- commands -------------------------------------------------------------------
 
 
-def _read_body(given: Skill) -> dict[str, Json]:
-    answer: dict[str, Json] = {"instructions": given.text.body}
-    if given.files:
-        answer["files"] = list(given.files[:_LISTED])
-    return answer
+def _read_body(loaded: Skill) -> dict[str, Json]:
+    result: dict[str, Json] = {"instructions": loaded.text.body}
+    if loaded.files:
+        result["files"] = list(loaded.files[:_LISTED])
+    return result
 
 
-def _read_file(given: Skill, path: str) -> str:
+def _read_file(loaded: Skill, path: str) -> str:
     try:
         clean = "/".join(parts_of(path))
-        return workspace.as_text(_accepted(given, clean, workspace.READ_LIMIT), clean)
+        return workspace.as_text(_accepted(loaded, clean, workspace.READ_LIMIT), clean)
     except FileRefused as error:
         raise CommandError(str(error)) from None
 
 
-def _accepted(given: Skill, name: str, limit: int) -> bytes:
+def _accepted(loaded: Skill, name: str, limit: int) -> bytes:
     """Return a file of the skill, unchanged since it was loaded.
 
     Raises:
         FileRefused: it cannot be read.
-        CommandError: it changed since, or is a new one.
+        CommandError: it was changed or added since.
     """
-    data = workspace.read_bytes(given.folder, name, limit=limit)
-    if _digest(data) != given.digests.get(name):
+    data = workspace.read_bytes(loaded.folder, name, limit=limit)
+    if _digest(data) != loaded.digests.get(name):
         raise CommandError(call_errors.skill_file_changed(name))
     return data
 
 
 def _run_script(
-    given: Skill,
+    loaded: Skill,
     scripts: Sequence[str],
     script: str,
     context: Context,
@@ -277,17 +279,17 @@ def _run_script(
 ) -> dict[str, Json]:
     if script not in scripts:
         raise CommandError(f"script: expected one of {', '.join(scripts[:_LISTED])}")
-    target = f"{COPIES}/{given.name}"
+    target = f"{COPIES}/{loaded.name}"
     try:
-        # written anew each time: what the model changed there is not run
-        for name in given.files:
-            data = _accepted(given, name, MOST_BYTES)
+        # rewritten each time: the model's changes there do not run
+        for name in loaded.files:
+            data = _accepted(loaded, name, MOST_BYTES)
             workspace.write_bytes(context.workspace, f"{target}/{name}", data)
     except FileRefused as error:
         raise CommandError(str(error)) from None
     context.progress(f"running {script}", None)
     outcome = in_sandbox(f"{target}/{script}", context, args)
-    answer: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
+    result: dict[str, Json] = {"success": outcome.ok, "output": outcome.stdout}
     if not outcome.ok:
-        answer["error"] = outcome.reason or outcome.stderr.strip()[-800:]
-    return answer
+        result["error"] = outcome.reason or outcome.stderr.strip()[-800:]
+    return result

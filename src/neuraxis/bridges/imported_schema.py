@@ -1,7 +1,8 @@
-"""JSON Schemas of other programs, of any draft, enforced as written.
+"""Import other programs' JSON Schemas, of any draft, as written.
 
-The schema is enforced as it is. What is changed says nothing of values: our own `x-`
-words, which would give a server rights, and the draft, where the author left it out.
+The schema is enforced unchanged, except for two things that do not affect values: our
+own `x-` keywords, which would give a server rights, are removed, and a missing draft is
+added.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ DRAFTS = (
     "http://json-schema.org/draft-06/schema#",
     "http://json-schema.org/draft-04/schema#",
 )
-"""Tried in this order where a schema names no draft, or one that nobody knows."""
+"""Drafts, tried in this order if a schema names none or an unknown one."""
 DEEPEST = 64
-"""Levels of a schema, at most: deeper ones are refused."""
+"""Maximum levels of a schema; deeper ones are refused."""
 NODES = 20_000
-"""Parts of a schema, at most."""
+"""Maximum nodes of a schema."""
 _TEXT_KEYS = ("description", "title", "$comment")
 _NAMED = (
     "properties", "patternProperties", "$defs", "definitions", "dependentSchemas",
     "dependencies",
 )  # fmt: skip
-"""Keys that hold schemas by names of the author's: an `x-` name is no word there."""
+"""Keys that map the author's names to schemas: `x-` has no meaning there."""
 _DATA = ("default", "const", "enum", "examples", "example", "required")
 
 
@@ -41,16 +42,16 @@ class SchemaRefused(Exception):
 def import_schema(
     given: Json, *, parameters: bool = True
 ) -> tuple[dict[str, Json], str]:
-    """Return a schema enforced as written, and what was wrong with it.
+    """Return a schema that is enforced as written, and its problem.
 
-    The second text is empty where the schema is valid as it stands.
+    The problem is empty if the schema is valid as written.
 
     Args:
         given: the schema, of any draft.
-        parameters: it is for a call's arguments, so that it must be for an object.
+        parameters: whether it is for a call's arguments, and so must be for an object.
 
     Raises:
-        SchemaRefused: it is no schema, or not one for an object.
+        SchemaRefused: it is not a schema, or not one for an object.
     """
     if not isinstance(given, Mapping):
         raise SchemaRefused("expected a JSON Schema, an object")
@@ -62,7 +63,7 @@ def import_schema(
         if kind != "object":
             raise SchemaRefused(f'expected "type": "object", got {kind!r}')
         schema["type"] = "object"
-    # formats are remarks to most authors: a model's value is not refused for them
+    # most authors use formats as comments, so they do not refuse a model's value
     schema["x-formats"] = "annotation"
     defect = Schema(schema).defect
     if defect is None:
@@ -76,12 +77,12 @@ def import_schema(
 
 
 def hiding_name(schema: Json) -> str:
-    """Report a name that forges lines or hides; empty: there is none."""
-    waiting: list[Json] = [schema]
-    while waiting:
-        node = waiting.pop()
+    """Return a name that forges lines or hides text, or ""."""
+    pending: list[Json] = [schema]
+    while pending:
+        node = pending.pop()
         if isinstance(node, list):
-            waiting += cast("list[Json]", node)
+            pending += cast("list[Json]", node)
         if not isinstance(node, Mapping):
             continue
         for key, value in cast("Mapping[str, Json]", node).items():
@@ -89,13 +90,13 @@ def hiding_name(schema: Json) -> str:
             if key == "required" and isinstance(value, list):
                 names = cast("list[Json]", value)
             elif key in _NAMED and isinstance(value, Mapping):
-                named = cast("Mapping[str, Json]", value)
-                names, value = [*named], [*named.values()]
+                schemas = cast("Mapping[str, Json]", value)
+                names, value = [*schemas], [*schemas.values()]
             for name in names:
                 if isinstance(name, str) and not name.isprintable():
                     return f"control or invisible characters in the name {name!a}"
             if key not in _DATA:
-                waiting.append(value)
+                pending.append(value)
     return ""
 
 
@@ -108,19 +109,19 @@ def _cleaned(node: Json, depth: int, count: list[int]) -> Json:
         return [_cleaned(item, depth + 1, count) for item in items]
     if not isinstance(node, Mapping):
         return node
-    made: dict[str, Json] = {}
+    cleaned: dict[str, Json] = {}
     for key, value in cast("Mapping[str, Json]", node).items():
         if key.startswith("x-") or (key == "$schema" and depth):
-            continue  # the words that give rights are a person's to write
+            continue  # only the user may write the keywords that give rights
         if key in _TEXT_KEYS and isinstance(value, str):
-            made[key] = visible(value, 4_000) if hides_something(value) else value
+            cleaned[key] = visible(value, 4_000) if hides_something(value) else value
         elif key in _NAMED and isinstance(value, Mapping):
-            named = cast("Mapping[str, Json]", value)
-            made[key] = {
-                name: _cleaned(part, depth + 2, count) for name, part in named.items()
+            schemas = cast("Mapping[str, Json]", value)
+            cleaned[key] = {
+                name: _cleaned(part, depth + 2, count) for name, part in schemas.items()
             }
         elif key in _DATA:
-            made[key] = value
+            cleaned[key] = value
         else:
-            made[key] = _cleaned(value, depth + 1, count)
-    return made
+            cleaned[key] = _cleaned(value, depth + 1, count)
+    return cleaned

@@ -1,4 +1,4 @@
-"""Read and write `SKILL.md`: lenient when read, strict when written."""
+"""Read `SKILL.md` leniently, and write it strictly."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_skill_file(text: str, folder: str) -> SkillFile:
     """Return the content of a skill file; mistakes become problems.
 
     Args:
-        text: of the file.
+        text: the file's text.
         folder: the folder's name, which is also the skill's.
     """
     head, body = _split(text.removeprefix("\ufeff"))
@@ -64,32 +64,32 @@ def read_skill_file(text: str, folder: str) -> SkillFile:
 
 
 def faults(name: str, description: str) -> list[str]:
-    """Return what the format refuses of a name and a description."""
-    found: list[str] = []
+    """Return the format's problems with a name and a description."""
+    problems: list[str] = []
     if not NAME.fullmatch(name) or len(name) > NAME_CHARACTERS:
-        found.append(
+        problems.append(
             f"name: expected at most {NAME_CHARACTERS} characters: lower-case letters, "
             f"digits and single hyphens, got {name[:80]!r}"
         )
     if not 0 < len(description) <= DESCRIPTION_CHARACTERS:
-        found.append(
+        problems.append(
             f"description: expected 1 to {DESCRIPTION_CHARACTERS} characters, got "
             f"{len(description)}"
         )
-    return found
+    return problems
 
 
 def new_skill_file(name: str) -> str:
     """Return the text of a new `SKILL.md`.
 
     Raises:
-        ConfigError: the format takes no such name.
+        ConfigError: the name is invalid.
     """
     description = (
         "Says what the skill does and when it is to be used. Replace this sentence."
     )
-    if found := faults(name, description):
-        raise ConfigError(found[0])
+    if problems := faults(name, description):
+        raise ConfigError(problems[0])
     return (
         f"---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n\n"
         "Write here what is to be done, step by step.\n\n"
@@ -110,23 +110,23 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _fields(head: str) -> tuple[dict[str, str], list[str]]:
-    import yaml  # a session without skills does not need it
+    import yaml  # imported here: sessions without skills do not need it
 
     untyped: Any = yaml
     try:
         tree: Any = untyped.load(head, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError):
-        # most often a colon in a description that stands in no quotes
-        found = {
+        # most often an unquoted description with a colon
+        fields = {
             match[1]: match[2].strip().strip("\"'")
             for line in head.splitlines()
             if (match := _LINE.fullmatch(line))
         }
-        return found, ["the front matter is no YAML: put the description in quotes"]
+        return fields, ["the front matter is no YAML: put the description in quotes"]
     if not isinstance(tree, Mapping):
         return {}, ["the front matter names no fields"] if head else []
-    given = cast("Mapping[Any, Any]", tree)
+    entries = cast("Mapping[Any, Any]", tree)
     return {
         str(key): value if isinstance(value, str) else ""
-        for key, value in given.items()
+        for key, value in entries.items()
     }, []

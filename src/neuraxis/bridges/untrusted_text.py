@@ -1,7 +1,7 @@
 """Remove escape codes and invisible characters from untrusted texts.
 
 Descriptions, titles, progress and error messages pass through here. Results do not:
-they are data, and whoever shows them makes them safe.
+they are data, and the code that shows them makes them safe.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def visible(text: str, most: int | None = None) -> str:
 
 
 def hides_something(text: str) -> bool:
-    """Check whether a text holds escape codes or invisible characters."""
+    """Check whether a text has escape codes or invisible characters."""
     return _HIDDEN.search(text.replace("\r\n", "\n")) is not None
 
 

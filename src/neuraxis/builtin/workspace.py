@@ -24,7 +24,7 @@ def read(context: Context, file_path: str, limit: int) -> bytes:
     """Return the content of a file of at most `limit` bytes.
 
     Raises:
-        CommandError: it is not there, too large, or outside the workspace.
+        CommandError: it is missing, too large, or outside the workspace.
     """
     try:
         return workspace.read_bytes(context.workspace, file_path, limit=limit)
@@ -44,17 +44,17 @@ def read_text(context: Context, file_path: str, limit: int) -> str:
     """Return a file's text; warn if it is not UTF-8.
 
     Raises:
-        CommandError: as `read`, or it is no text.
+        CommandError: as `read`, or it is not a text.
     """
     data = read(context, file_path, limit)
-    found = text_of(data)
-    if found is None:
+    decoded = text_of(data)
+    if decoded is None:
         raise CommandError(
             f"{file_path!r} is no text file: {len(data)} bytes, neither in UTF-8 nor "
             "in UTF-16 or Windows-1252. A picture or a table is read by a command of "
             "its own."
         )
-    text, encoding = found
+    text, encoding = decoded
     if encoding != UTF_8:
         context.warn(
             f"{file_path!r} was read as {encoding}. What is written is in UTF-8."
@@ -82,7 +82,7 @@ def write_guarded(
     use: Use = "write",
     kind: str = "write",
 ) -> str:
-    """As `write`, for parts of files too; the old version is stored.
+    """Like `write`, also for parts of files; the old version is stored.
 
     Raises:
         FileRefused: the path, the place or the amount is not allowed, or the file is
@@ -96,7 +96,7 @@ def write_guarded(
 
 
 def changes(context: Context) -> CallFiles:
-    """Return what may change files; outside a session, without limits."""
+    """Return the call's `CallFiles`; outside a session, without limits."""
     if isinstance(context.files, CallFiles):
         return context.files
     history = FileHistory(context.workspace, VersionStore(budget=1 << 62))
@@ -119,15 +119,15 @@ def number(context: Context, key: str, usual: int) -> int:
     """Return an integer setting.
 
     Raises:
-        CommandError: it is none.
+        CommandError: it is not an integer.
     """
-    given = context.settings.get(key, usual)
+    value = context.settings.get(key, usual)
     try:
-        return int(given)
+        return int(value)
     # TOML has `inf`, which raises OverflowError.
     except (TypeError, ValueError, OverflowError):
         raise CommandError(
-            f"The setting {key} must be a whole number, not {given!r}."
+            f"The setting {key} must be a whole number, not {value!r}."
         ) from None
 
 

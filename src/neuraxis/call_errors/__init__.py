@@ -1,8 +1,8 @@
-"""Every sentence that a model can be told, in one reviewed place.
+"""Every error message for a model, in one reviewed place.
 
 Each function returns a `CallError`: where, what was expected, what was given, what to
-do. No sentence holds a traceback, a secret or a path outside the workspace; texts of
-third parties are quoted, short, as data and never as an instruction.
+do. No message contains a traceback, a secret or a path outside the workspace; third
+parties' texts are quoted briefly, as data and never as instructions.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ from neuraxis.formatting import type_name as type_name
 from neuraxis.messages import CallError
 from neuraxis.specs import Json
 
-SAID_NOTHING = "(I said nothing.)"  # Some servers accept no empty reply.
+SAID_NOTHING = "(I said nothing.)"  # Some servers do not accept an empty reply.
 RESULTS_SEEN = "I see the results."  # Some servers require an assistant turn there.
 
 

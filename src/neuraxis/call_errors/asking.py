@@ -1,7 +1,7 @@
-"""Sentences of the policy: why it asks, and the way out.
+"""Messages of the policy: why it asks, and the alternative.
 
-A reason is read by the person asked and by the model, so that it names neither. What
-only the person reads says "you", what only the model reads says "the user".
+The user and the model both read a reason, so it addresses neither. Text for the user
+says "you", text for the model "the user".
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from neuraxis.messages import Path
 from neuraxis.specs import Json
 
 SAID_NO = "the user said no"
-"""How the answer of a person who refused begins."""
+"""Beginning of the message when the user refused."""
 INSTEAD = (
     "Do not do the same in another way: go on without it, or ask the user what they "
     "want instead."
 )
-"""What a model is told after a no."""
+"""Advice to the model after a refusal."""
 NOBODY = "it needs the user's yes, and nobody can be asked"
 
 
 def refused(why: str, way_out: str = "") -> str:
-    """Return why a call may not run, and the way out.
+    """Return why a call may not run, and an alternative.
 
     Args:
-        why: the person's no, or why nobody answered.
-        way_out: what helps where nobody answered; who said no is not asked again.
+        why: the user's refusal, or why nobody answered.
+        way_out: what helps if nobody answered; a user who refused is not asked again.
     """
     if why.startswith(SAID_NO):
         way_out = INSTEAD
@@ -38,36 +38,36 @@ def refused(why: str, way_out: str = "") -> str:
 
 
 def said_no_often(times: int, reason: str) -> str:
-    """Say that a person is not asked any more in this run."""
+    """Return that the user is no longer asked in this run."""
     return f"{SAID_NO} {times} times in this run and is not asked again ({reason})"
 
 
 def no_from(by: str) -> str:
-    """Say that the user said no, or why nobody answered."""
+    """Return the user's refusal, or why nobody answered."""
     if by == "user":
         return SAID_NO
     return f"it needs the user's yes, and {by.removeprefix('nobody: ')}"
 
 
 def asks_out(path: Path, label: str, private: str) -> str:
-    """Why something that is sent is asked about (rule Out).
+    """Return why sending a value needs an approval (rule Out).
 
     Args:
-        path: the argument that says where it is sent.
+        path: the argument that names the destination.
         label: what was read, in words.
-        private: what of it is private.
+        private: the private part of it.
     """
-    things = "private things that were read"
+    data_text = "private things that were read"
     if private:
-        things = f"private things from {'there' if private == label else private}"
+        data_text = f"private things from {'there' if private == label else private}"
     return (
         f"this would send {_place(path)} to others; what was read ({label}) may have "
-        f"chosen it, and {things} could leave with it"
+        f"chosen it, and {data_text} could leave with it"
     )
 
 
 def out_way_out(target: str) -> str:
-    """Return what to do where nothing may leave."""
+    """Return what to do if nothing may be sent."""
     return (
         "Use an address that stands in the user's request, as it stands there and "
         "once; or tell the user which address you would open, so that they ask for it "
@@ -76,12 +76,12 @@ def out_way_out(target: str) -> str:
 
 
 def asks_guarded(path: Path, traced: str) -> str:
-    """Why a value from outside is asked about (rule Deeds)."""
+    """Return why an untrusted value needs an approval (rule Deeds)."""
     return f"{_place(path)} is {traced}, so others may have chosen it"
 
 
 def asks_repeated(label: str) -> str:
-    """Why a loop is asked about that passes no item (rule Deeds)."""
+    """Return why a loop without `item` needs an approval (rule Deeds)."""
     return f"how often it happens is decided by a list from {label}"
 
 
@@ -90,44 +90,43 @@ def _place(path: Path) -> str:
 
 
 def asks_path(path: str, use: str, *, is_new: bool) -> str:
-    """Why a path that the model chose is asked about (rule Deeds).
+    """Return why the model's path needs an approval (rule Deeds).
 
     Args:
-        path: of the file or folder.
-        use: what would be done with it.
-        is_new: nothing is there yet.
+        path: the path of the file or folder.
+        use: the use of the file.
+        is_new: whether nothing is there yet.
     """
     does = {**DOES, "write": "write", "folder": "make"}.get(use, use)
-    whole = " by its whole path" if "/" in path else ""
+    path_note = " by its whole path" if "/" in path else ""
     new = f": a new {'folder' if use == 'folder' else 'file'}"
     new = new if is_new and use in ("write", "change", "folder") else ""
-    return (
-        f"this would {does} {quote(path)}, which the request does not name{whole}{new}"
-    )
+    place = f"{quote(path)}, which the request does not name{path_note}"
+    return f"this would {does} {place}{new}"
 
 
 DOES = {"write": "replace", "change": "change", "move": "move", "remove": "delete"}
-"""What would be done to a file, in words."""
+"""Verb for each use of a file."""
 
 
 def asks_code(label: str) -> str:
-    """Why running code from outside is asked about (rule Deeds)."""
+    """Return why running untrusted code needs an approval (rule Deeds)."""
     return f"this would run code from {label}"
 
 
 def asks_deed(label: str, code: Sequence[str] = ()) -> str:
-    """Why an effect after reading is asked about (rule Deeds).
+    """Return why an effect after reading needs an approval (rule Deeds).
 
     Args:
         label: what the model read, in words.
-        code: files that it would write which are no documents.
+        code: the files that it would write, except documents.
     """
     why = f"the model chose to do this {_after(label)}"
     if code:
-        files = listed([quote(path) for path in code])
+        files_text = listed([quote(path) for path in code])
         kind = "is not a plain document" if len(code) == 1 else "are no plain documents"
-        which = "it" if len(code) == 1 else "them"
-        why += f"; {files} {kind}: programs may run or load {which}"
+        pronoun = "it" if len(code) == 1 else "them"
+        why += f"; {files_text} {kind}: programs may run or load {pronoun}"
     return why
 
 
@@ -136,9 +135,9 @@ def _after(label: str) -> str:
 
 
 def deed_way_out(target: str, uses: Collection[str | None]) -> str:
-    """Return what to do where a deed may not be done.
+    """Return what to do if an effect is not allowed.
 
-    `uses`: what the command does to the files that it names.
+    `uses`: the command's uses of the files that it names.
     """
     may_write = not {"write", "change"}.isdisjoint(uses)
     first = (
@@ -147,15 +146,15 @@ def deed_way_out(target: str, uses: Collection[str | None]) -> str:
         if may_write and {"remove", "run"}.isdisjoint(uses)
         else "Tell"
     )
-    named = " and name the file" if uses else " by itself"
+    addition = " and name the file" if uses else " by itself"
     return (
-        f"{first} the user what you would do, so that they ask for it{named} "
+        f"{first} the user what you would do, so that they ask for it{addition} "
         f"({yes_ahead(target)})."
     )
 
 
 def undeclared_way_out(target: str, command: str) -> str:
-    """Return what to do where a command declares none of its parameters."""
+    """Return what to do if a command declares no parameter's trust."""
     return (
         f"{command} declares none of its parameters, so nothing that others wrote may "
         "stand in any of them. Its author can name those that take the user's own "
@@ -165,12 +164,12 @@ def undeclared_way_out(target: str, command: str) -> str:
 
 
 def yes_way_out(target: str) -> str:
-    """Say that approval is the only way."""
+    """Return that only an approval helps."""
     return f"Tell the user that it needs their approval ({yes_ahead(target)})."
 
 
 def yes_ahead(target: str) -> str:
-    """Say how a person approves a command before it is called."""
+    """Return how a user approves a command in advance."""
     return (
         f'to approve it beforehand: Policy(yes_to=["{target}"]) in a program, '
         f"--yes-to {target} on the command line"
@@ -180,18 +179,19 @@ def yes_ahead(target: str) -> str:
 def offer_calls(
     target: str, values: Sequence[Json] = (), *, own: bool | None = None
 ) -> str:
-    """Offer a yes for every call of a command.
+    """Return the offer to approve every call of a command.
 
     Args:
         target: the command.
-        values: those that each call must have; empty: none.
-        own: whether also for calls that change files of the person's own; None: it
-            changes no files.
+        values: the values that each call must have; empty: any.
+        own: whether it covers calls that change the user's files; None: it changes
+            none.
     """
-    shown = visible(json.dumps([*values], ensure_ascii=False, default=str)[1:-1])
-    which, rest = (f" with {shown}", "other ") if values else ("", "")
+    values_text = visible(json.dumps([*values], ensure_ascii=False, default=str)[1:-1])
+    with_values, other = (f" with {values_text}", "other ") if values else ("", "")
     offer = (
-        f"every call of {target}{which} in this session, whatever its {rest}arguments"
+        f"every call of {target}{with_values} in this session, whatever its "
+        f"{other}arguments"
     )
     return offer if own is None else offer + (_OWN if own else _NOT_OWN)
 
@@ -200,14 +200,14 @@ _OWN, _NOT_OWN = ", also on files of your own", ", but not on files of your own"
 
 
 def also_own(offer: str) -> str:
-    """The same offer, also for files of the person's own."""
+    """Return the same offer, also for the user's own files."""
     return (
         f"{offer.removesuffix(_NOT_OWN)}{_OWN}" if offer.endswith(_NOT_OWN) else offer
     )
 
 
 def offer_host(host: str) -> str:
-    """Offer a yes for every address of a host."""
+    """Return the offer to approve every address of a host."""
     return (
         f"everything sent to {host} in this session, by any command and whatever the "
         "other arguments"
@@ -215,7 +215,7 @@ def offer_host(host: str) -> str:
 
 
 def too_long_to_ask(most: int) -> str:
-    """Why a call is too long to be asked about."""
+    """Return why a call is too long for a question."""
     return (
         f"it needs the user's yes, and holds more than the {most:,} characters that "
         "they can be shown. Do it in smaller parts"
@@ -223,12 +223,12 @@ def too_long_to_ask(most: int) -> str:
 
 
 def held_back(files: Mapping[str, Sequence[str]], label: str, whose: str) -> str:
-    """Why a person is asked about what a script did to files.
+    """Return why a script's changes to files need an approval.
 
     Args:
-        files: those that it changed, moved, deleted or made.
+        files: the files that it changed, moved, deleted or made.
         label: what the model read before it ran, in words.
-        whose: who did not write them, if nothing was read.
+        whose: their author as far as known, if nothing was read.
     """
     does = {"changed": "change", "moved": "move", "deleted": "delete", "made": "make"}
     changes = " and ".join(
@@ -241,13 +241,13 @@ def held_back(files: Mapping[str, Sequence[str]], label: str, whose: str) -> str
 
 
 def summary(target: str, arguments: Json, reason: str = "") -> str:
-    """One line of a question: what, whose words, why; cuts are counted."""
-    given: dict[str, Any] = {"": arguments}
+    """Return one line of a question: call, origins and reason."""
+    entries: dict[str, Any] = {"": arguments}
     if isinstance(arguments, dict):
-        given = cast("dict[str, Any]", arguments)
-    shown = (f"{name}={_counted(value)}".lstrip("=") for name, value in given.items())
+        entries = cast("dict[str, Any]", arguments)
+    parts = (f"{name}={_counted(value)}".lstrip("=") for name, value in entries.items())
     why = f": {reason}" if reason else ""
-    return visible(" ".join(f"{target}({', '.join(shown)}){why}".split()))
+    return visible(" ".join(f"{target}({', '.join(parts)}){why}".split()))
 
 
 def _counted(value: Json) -> str:
@@ -259,12 +259,12 @@ def _counted(value: Json) -> str:
     if len(items) < 2:
         # closed, so that the model's text does not run into the reason
         end = '"' if isinstance(value, str) else ""
-        more = counted(len(text) - QUOTED, "more character")
-        return f"{text[:QUOTED]}…{end} ({more})"
-    shown: list[str] = []
+        remainder = counted(len(text) - QUOTED, "more character")
+        return f"{text[:QUOTED]}…{end} ({remainder})"
+    fitting: list[str] = []
     for item in items:
-        shown.append(quote(item))
-        if sum(map(len, shown)) > QUOTED:
+        fitting.append(quote(item))
+        if sum(map(len, fitting)) > QUOTED:
             break
-    shown = shown[:-1] or shown
-    return f"[{', '.join(shown)}, … {len(items) - len(shown):,} more]"
+    fitting = fitting[:-1] or fitting
+    return f"[{', '.join(fitting)}, … {len(items) - len(fitting):,} more]"

@@ -1,4 +1,4 @@
-"""Sentences about commands, arguments and references that do not fit."""
+"""Messages about commands, arguments and references that do not fit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from neuraxis.formatting import (
 from neuraxis.messages import CallError, Problem
 
 _LISTS = (" Plugins there are: ", " Its commands are: ", " The tools are: ")
-"""What comes before the names that only a model needs."""
+"""Texts that precede lists of names, which only a model needs."""
 _FOR_MODELS = (*_LISTS, f". {INSTEAD}")
 
 
 def for_person(message: str) -> str:
-    """Return a message without what only a model needs."""
+    """Return a message without the parts that only a model needs."""
     return min((message.partition(mark)[0] for mark in _FOR_MODELS), key=len)
 
 
@@ -45,32 +45,32 @@ def unknown_command(
     """Report an unknown command or tool (rules B5, C4).
 
     Args:
-        name: as it was called.
-        known: the names that it may be called by, each with other names of the same.
-        plugin: whose command it should be; empty: a tool was named.
+        name: the name in the call.
+        known: the valid names, each with its aliases.
+        plugin: the plugin of the command; empty: a tool was named.
     """
     close = _closest(name, known)
-    what = f"plugin {plugin} has no command" if plugin else "there is no tool"
+    problem = f"plugin {plugin} has no command" if plugin else "there is no tool"
     names = _LISTS[1] if plugin else _LISTS[2]
     return CallError(
         code="unknown_command",
         where="content.command" if plugin else "tool",
         candidates=close,
-        message=f"{named(name)}: {what} of that name.{did_you_mean(close)}"
+        message=f"{named(name)}: {problem} of that name.{did_you_mean(close)}"
         f"{names}{listed(list(known))}.",
     )
 
 
 def _closest(name: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return what has nearly this name, or one with all its words."""
-    every: dict[str, list[str]] = {}
-    for own, others in known.items():
-        for one in (own, *others):
-            every.setdefault(one, []).append(own)
-    near, words = nearest(name, every), _words(name)
-    if len(words) > 1 and (len(near) != 1 or _words(near[0]) != words):
-        near = (*(one for one in every if words <= _words(one)), *near)
-    return tuple(dict.fromkeys(own for one in near for own in every[one]))[:3]
+    """Return the names that are similar, or contain all the words."""
+    names_of: dict[str, list[str]] = {}
+    for main, aliases in known.items():
+        for alias in (main, *aliases):
+            names_of.setdefault(alias, []).append(main)
+    similar, words = nearest(name, names_of), _words(name)
+    if len(words) > 1 and (len(similar) != 1 or _words(similar[0]) != words):
+        similar = (*(one for one in names_of if words <= _words(one)), *similar)
+    return tuple(dict.fromkeys(main for one in similar for main in names_of[one]))[:3]
 
 
 def _words(name: str) -> set[str]:
@@ -79,7 +79,7 @@ def _words(name: str) -> set[str]:
 
 
 def not_shown(tool: str) -> CallError:
-    """The command exists and was not listed in the prompt (rule B4)."""
+    """Report a command that is not in the prompt (rule B4)."""
     return CallError(
         code="unknown_command",
         where="tool",
@@ -105,13 +105,13 @@ def invalid_param(
     target: str, problems: Sequence[Problem], valid: Sequence[str] = ()
 ) -> CallError:
     """Report all invalid arguments at once, each with its path (D7)."""
-    detail = "; ".join(problem_text(problem, target) for problem in problems)
+    problems_text = "; ".join(problem_text(problem, target) for problem in problems)
     tail = f" Parameters of {target}: {listed(list(valid))}." if valid else ""
     return CallError(
         code="invalid_param",
         where=path_text(problems[0].path, target) if problems else target,
         problems=tuple(problems),
-        message=f"{detail}.{tail}",
+        message=f"{problems_text}.{tail}",
     )
 
 
@@ -170,7 +170,7 @@ def too_many_steps(count: int, most: int) -> CallError:
 def asset_path_not_found(
     asset_id: str, deepest: str, available: str, hint: str = "", where: str = ""
 ) -> CallError:
-    """Report a path that leads nowhere, and how far it led (B49)."""
+    """Report a path that does not exist, and its existing part (B49)."""
     tail = f" Did you mean {hint}?" if hint else ""
     return CallError(
         code="asset_path_not_found",
@@ -182,7 +182,7 @@ def asset_path_not_found(
 
 
 def braces_are_text(where: str, braces: str, close: Sequence[str]) -> str:
-    """Tell of braces without a reference (rule C21)."""
+    """Report braces without a reference (rule C21)."""
     return (
         f"{where}: {quote(braces)} was passed on as text, since it begins with none of "
         f"previous_result, results[n] and the steps' names.{did_you_mean(close)}"
@@ -199,7 +199,7 @@ def asset_lost(asset_id: str) -> CallError:
 
 
 def invalid_asset_type(where: str, expected: str, got: str) -> CallError:
-    """Report that the value behind a reference has the wrong type (B42)."""
+    """Report that a referenced value has the wrong type (B42)."""
     return CallError(
         code="invalid_asset_type",
         where=where,

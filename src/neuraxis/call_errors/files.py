@@ -1,4 +1,4 @@
-"""Sentences about files of the user's."""
+"""Messages about the user's files."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from neuraxis.call_errors.asking import DOES, refused, yes_ahead
 from neuraxis.formatting import counted, listed, quote
 
 _NAMED = 10
-"""Changes that could not be kept and are named."""
+"""Maximum changes that a message names."""
 
 
 def file_of_the_user(
     path: str, use: str, *, was_ours: bool, earlier: bool = True
 ) -> str:
-    """Why a change of a file needs an approval (finding N1).
+    """Return why a change of a file needs an approval (finding N1).
 
     Args:
-        path: of the file.
-        use: what would be done to it.
-        was_ours: the runtime wrote it, and somebody changed it since.
-        earlier: it is known what earlier sessions wrote.
+        path: the file's path.
+        use: the use of the file.
+        was_ours: whether the runtime wrote it, and somebody changed it since.
+        earlier: whether it is known what earlier sessions wrote.
     """
     whose = "was changed since Neuraxis wrote it" if was_ours else not_ours(earlier)
-    named = ", and which the request does not name" if use == "change" else ""
-    return f"this would {DOES[use]} {quote(path)}, which {whose}{named}"
+    addition = ", and which the request does not name" if use == "change" else ""
+    return f"this would {DOES[use]} {quote(path)}, which {whose}{addition}"
 
 
 def not_ours(earlier: bool) -> str:
@@ -33,13 +33,13 @@ def not_ours(earlier: bool) -> str:
 
 
 def can_be_undone(*, durable: bool) -> str:
-    """Tell how a change of a file can be taken back."""
+    """Return how a change of a file can be undone."""
     how = "`neuraxis undo`" if durable else "`session.undo()`"
     return f"{how} can take that back"
 
 
 def file_way_out(use: str, target: str, *, is_text: bool) -> str:
-    """What to do instead of changing a file of the user's."""
+    """Return what to do instead of changing the user's file."""
     tell = "tell the user that it needs their approval"
     parts = ", append to it, or change a passage of it" if is_text else ""
     first = {
@@ -52,25 +52,25 @@ def file_way_out(use: str, target: str, *, is_text: bool) -> str:
 
 
 def lost_of(path: str, gone: int, lines: int, blank: int) -> str:
-    """Say how many lines a file would lose; they follow."""
+    """Return how many lines a file would lose; the lines follow."""
     count = f"all {lines:,}" if gone == lines > 1 else f"{gone:,} of {lines:,}"
     empty = f", {blank:,} of them blank" if blank else ""
     return f"lines lost from {path} ({count}{empty}):"
 
 
 def more_lines(count: int) -> str:
-    """Say how many of the lost lines are not shown."""
+    """Return how many of the lost lines are not shown."""
     return f"… {counted(count, 'more line')}"
 
 
 def replaced_by(path: str, lines: int, objects: Sequence[str]) -> str:
-    """Say which objects replace a file, as their lines are not known."""
+    """Return which objects replace a file, if their lines are unknown."""
     by = "; ".join(objects)
     return f"the {counted(lines, 'line')} of {path} would be replaced by {by}"
 
 
 def skill_file_changed(path: str) -> str:
-    """A skill's file is not the one that was accepted."""
+    """Report that a skill's file differs from the accepted one."""
     return (
         f"{quote(path)} is not as it was when the session began: somebody changed this "
         "skill's files since. Tell the user, who must look at the change and begin a "
@@ -79,7 +79,7 @@ def skill_file_changed(path: str) -> str:
 
 
 def file_was_made(path: str, near: Sequence[str]) -> str:
-    """A text was appended to a file that did not exist."""
+    """Report that an appended text created its file."""
     text = f"{quote(path)} is a new file: there was none of that name."
     if near:
         names = " and ".join(quote(name) for name in near)
@@ -88,7 +88,7 @@ def file_was_made(path: str, near: Sequence[str]) -> str:
 
 
 def version_stored(path: str, *, durable: bool) -> str:
-    """A file was replaced, moved or deleted, and can be brought back."""
+    """Report that a changed file's old version is stored."""
     how = (
         "`neuraxis undo` or `session.undo()`"
         if durable
@@ -101,8 +101,8 @@ def script_changes_refused(paths: Sequence[str], why: str, target: str) -> str:
     """Report changes of a script that were not brought back.
 
     Args:
-        paths: of the files.
-        why: the person's no, or why nobody answered.
+        paths: the files' paths.
+        why: the user's refusal, or why nobody answered.
         target: the command that ran the script.
     """
     way_out = (
@@ -123,8 +123,8 @@ def script_changes_not_kept(not_kept: Sequence[str]) -> str:
         not_kept: each place, and why, without a full stop.
     """
     first = "; ".join(not_kept[:_NAMED])
-    more = f"; and {len(not_kept) - _NAMED} more" if len(not_kept) > _NAMED else ""
+    rest = f"; and {len(not_kept) - _NAMED} more" if len(not_kept) > _NAMED else ""
     return (
-        f"Not all that the script did was kept: {first}{more}. What was there in the "
+        f"Not all that the script did was kept: {first}{rest}. What was there in the "
         "workspace is as it was before."
     )

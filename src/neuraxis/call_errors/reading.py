@@ -1,4 +1,4 @@
-"""Sentences about a reply that could not be read as calls."""
+"""Messages about a reply that could not be read as calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def malformed_reply(detail: str, where: str = "") -> CallError:
 
 
 def empty_reply() -> CallError:
-    """Report a reply without a call and without a word."""
+    """Report an empty reply."""
     return CallError(
         code="malformed_reply",
         message="The reply was empty. Answer the request in words, or make the calls "
@@ -33,7 +33,7 @@ def empty_reply() -> CallError:
 def truncated_reply(detail: str = "") -> CallError:
     """Report that the model was cut off (rule D10).
 
-    The detail says where the text ends; its end may be forgotten, too.
+    The detail says where the text ends; perhaps only its end marker is missing.
     """
     ended, again = "before its end", "again,"
     if detail:
@@ -47,7 +47,7 @@ def truncated_reply(detail: str = "") -> CallError:
 
 
 def calls_left(tools: Sequence[str]) -> str:
-    """Tell of calls that were written and not read (rule C3)."""
+    """Report calls that were written but not read (rule C3)."""
     return (
         "Only the first block of calls was read. Not run of your reply: "
         f"{listed(tools)}. Call again what is still needed, in one block."
@@ -90,22 +90,22 @@ def wrong_output(detail: str, problems: Sequence[Problem] = ()) -> CallError:
 
 
 def no_output(last: CallError, times: int) -> str:
-    """Tell the program's author how the model's answers were wrong."""
-    detail = last.message.removesuffix(_AGAIN)
-    return f"{times} answers of the model did not fit `output`; the last one: {detail}"
+    """Tell the program's author why the model's answers were invalid."""
+    message = last.message.removesuffix(_AGAIN)
+    return f"{times} answers of the model did not fit `output`; the last one: {message}"
 
 
 def only_words(part: Part) -> str:
-    """Tell in words of a picture or file that is not sent."""
-    detail = ", ".join(
+    """Describe a picture or file that is not sent."""
+    description = ", ".join(
         filter(None, [part.name, part.media_type, part.about.rstrip(".")])
     )
     at = (
         f" Commands that take such a file are given {part.asset}." if part.asset else ""
     )
-    return f"(Not shown here: {detail or 'a file'}.{at})"
+    return f"(Not shown here: {description or 'a file'}.{at})"
 
 
 def shown_here(assets: Sequence[str]) -> str:
-    """Tell which objects the pictures of a message are, in their order."""
+    """Name the objects that a message's pictures show, in order."""
     return f"(Shown here: {', '.join(assets)}.)"

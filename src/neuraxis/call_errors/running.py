@@ -1,4 +1,4 @@
-"""Sentences about calls that ran, or were not allowed to."""
+"""Messages about calls that ran, or were not allowed to."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ def denied(target: str, reason: str) -> CallError:
 
 
 def plan_not_run(calls: Iterable[tuple[str, Json]], why: str) -> str:
-    """Tell a person of a plan that was not run."""
-    listing = "; ".join(f"{target} {preview(arguments)}" for target, arguments in calls)
-    return f"this plan was not run: {listing}. Reason: {why}"
+    """Tell the user that a plan was not run."""
+    calls_text = "; ".join(
+        f"{target} {preview(arguments)}" for target, arguments in calls
+    )
+    return f"this plan was not run: {calls_text}. Reason: {why}"
 
 
 def budget_exhausted(what: str, limit: float) -> CallError:
@@ -56,12 +58,12 @@ def failed(target: str, message: str) -> CallError:
 
 
 def definition_changed(target: str, how: str) -> str:
-    """An imported command is not the one that was accepted."""
+    """Report that an imported command differs from the accepted one."""
     return f"{target}: {how}; a person must look at it and begin a new session"
 
 
 def definitions_unread(target: str) -> str:
-    """A server announced changed commands and did not list them."""
+    """Report that a server announced changed commands but did not list them."""
     return (
         f"{target} was not called: its server said that its commands changed, and "
         "they could not be read anew. Try again later, or tell the user"
@@ -93,9 +95,9 @@ _MAY_BE_DONE = (
 
 
 def still_running(target: str, seconds: float, *, changes: bool = False) -> CallError:
-    """Report a command that is over its time and goes on.
+    """Report a command that exceeded its time limit and still runs.
 
-    `changes`: it has an effect.
+    `changes`: the command has an effect.
     """
     message = (
         f"{target} did not end within {in_seconds(seconds)}. It was asked to stop and "
@@ -107,7 +109,7 @@ def still_running(target: str, seconds: float, *, changes: bool = False) -> Call
 
 
 def no_thread_free(target: str, seconds: float) -> CallError:
-    """The command was not begun, since other calls had all threads."""
+    """Report that all threads were busy, so the command did not start."""
     return CallError(
         code="timeout",
         where=target,
@@ -117,7 +119,7 @@ def no_thread_free(target: str, seconds: float) -> CallError:
 
 
 def still_busy(target: str) -> CallError:
-    """Report that earlier calls of the command still run over time."""
+    """Report that earlier calls of the command still run past their limit."""
     return CallError(
         code="timeout",
         where=target,
@@ -129,7 +131,7 @@ def still_busy(target: str) -> CallError:
 def cancelled(
     target: str, *, changes: bool = False, still_running: bool = False
 ) -> CallError:
-    """The run was stopped; `changes`: the command has an effect."""
+    """Report that the run was stopped; `changes`: the command has an effect."""
     message = f"{target} was stopped with the run, by the user or by a limit."
     if still_running:
         message = (
@@ -145,11 +147,11 @@ def cancelled(
 
 
 def run_too_long(seconds: float, stopped: Sequence[str]) -> str:
-    """Tell the person and the program why a run ended.
+    """Tell the user and the program why a run ended.
 
     Args:
         seconds: the run's limit.
-        stopped: calls with an effect that it stopped.
+        stopped: the stopped calls that have an effect.
     """
     text = f"the run took longer than {in_seconds(seconds)}"
     if stopped:
@@ -179,16 +181,16 @@ def outcome_unknown(target: str, *, changes: bool = True) -> CallError:
 
 
 def unknown_before(target: str, calls: Sequence[str]) -> str:
-    """The reason to ask about a command with unknown outcomes."""
-    listed = ", ".join(calls)
+    """Return why a command with unknown outcomes needs an approval."""
+    names = ", ".join(calls)
     return (
-        f"it is not known whether an earlier call of {target} ({listed}) had its "
+        f"it is not known whether an earlier call of {target} ({names}) had its "
         "effect; this would be another one"
     )
 
 
 def had_its_effect(target: str, call_id: str) -> CallError:
-    """An earlier call, of unknown outcome so far, was done."""
+    """Report that an earlier call with unknown outcome was done."""
     return CallError(
         code="repeated_call",
         where=target,
@@ -198,7 +200,7 @@ def had_its_effect(target: str, call_id: str) -> CallError:
 
 
 def had_no_effect(target: str) -> CallError:
-    """An earlier call, of unknown outcome so far, was not done."""
+    """Report that an earlier call with unknown outcome was not done."""
     return CallError(
         code="failed",
         where=target,
@@ -208,21 +210,21 @@ def had_no_effect(target: str) -> CallError:
 
 def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError:
     """Report a response that does not match the manifest (rule D11)."""
-    detail = "; ".join(problem_text(problem, "response") for problem in problems)
+    problems_text = "; ".join(problem_text(problem, "response") for problem in problems)
     return CallError(
         code="plugin_contract_error",
         where=target,
         problems=tuple(problems),
         fixable_by="author",
         message=f"{target} gave an answer that its description does not allow: "
-        f"{detail}.",
+        f"{problems_text}.",
     )
 
 
 def skipped(target: str, because: str) -> CallError:
     """Report a step skipped because an earlier one failed (rule C19).
 
-    It may have run early, with its result discarded: the words are true of both.
+    It may have run early, with its result discarded: the message covers both.
     """
     return CallError(
         code="skipped",
@@ -234,7 +236,7 @@ def skipped(target: str, because: str) -> CallError:
 def left_out(*, goes_on: bool) -> str:
     """Return what a failed step does to its plan, for prompts.
 
-    `goes_on`: other steps run all the same (`on_error="continue"`).
+    `goes_on`: other steps still run (`on_error="continue"`).
     """
     return "what depends on it is left out" if goes_on else "all after it is left out"
 
@@ -250,7 +252,7 @@ def not_begun(target: str) -> CallError:
 
 
 def waits(target: str) -> CallError:
-    """Report a loop that stopped at a question to a person."""
+    """Report a loop that stopped at a question to the user."""
     return CallError(
         code="skipped",
         where=target,
@@ -260,7 +262,7 @@ def waits(target: str) -> CallError:
 
 
 def changed_by_person(arguments: Sequence[str]) -> str:
-    """Warn that the person changed arguments before saying yes."""
+    """Warn that the user changed arguments before approving."""
     return f"The user said yes after changing {', '.join(arguments)}."
 
 
@@ -287,11 +289,11 @@ def items_failed(
     target: str, failed: int, items: int, messages: Sequence[str]
 ) -> CallError:
     """Report failed items of a step with `for_each`."""
-    each = "; ".join(text.rstrip(".") for text in messages)
+    errors_text = "; ".join(text.rstrip(".") for text in messages)
     return CallError(
         code="failed",
         where=target,
-        message=f"{target} failed for {failed} of {items} items: {each}. "
+        message=f"{target} failed for {failed} of {items} items: {errors_text}. "
         "The response lists the outcome of each item.",
     )
 
@@ -325,36 +327,38 @@ def loop_cut_off(
     Args:
         target: the command.
         ended: items whose outcome is known.
-        unsure: items that began, and whose outcome is not known.
-        left: items that did not begin; None: how many is not known.
-        again: whether an item may run twice.
+        unsure: items that began, and whose outcome is unknown.
+        left: items that did not begin; None: their number is unknown.
+        again: whether an item may safely run twice.
     """
-    parts = [f"{target} was cut off before the end of its list."]
+    sentences = [f"{target} was cut off before the end of its list."]
     if ended:
-        parts.append(f"{_items(ended)} ended.")
+        sentences.append(f"{_items(ended)} ended.")
     if unsure:
         check = (
             "it may be called again"
             if again
             else "check what it did before you call it again"
         )
-        parts.append(f"How {_items(unsure).lower()} ended is not known: {check}.")
+        sentences.append(f"How {_items(unsure).lower()} ended is not known: {check}.")
     if left is None:
-        parts.append("The items behind them were not begun.")
+        sentences.append("The items behind them were not begun.")
     elif left:
         open_items = sorted([*left, *unsure]) if again else left
         first = open_items[0]
         is_tail = open_items[-1] - first + 1 == len(open_items)
-        rest = f" for the rest, [{first}:] of the list," if is_tail else " for these"
-        parts.append(f"{_items(left)} did not begin. Call it{rest} if still wanted.")
+        scope = f" for the rest, [{first}:] of the list," if is_tail else " for these"
+        sentences.append(
+            f"{_items(left)} did not begin. Call it{scope} if still wanted."
+        )
     if ended or unsure:
-        parts.append("What became of each item that began stands in the response.")
+        sentences.append("What became of each item that began stands in the response.")
     is_unknown = bool(unsure) and not again
     return CallError(
         code="outcome_unknown" if is_unknown else "cancelled",
         where=target,
         fixable_by="user" if is_unknown else "model",
-        message=" ".join(parts),
+        message=" ".join(sentences),
     )
 
 
@@ -374,11 +378,11 @@ def _items(indexes: Sequence[int]) -> str:
 
 def budget_left(calls: int, replies: int, seconds: float) -> str:
     """Return the remaining budget, reported when little remains."""
-    left = [counted(calls, "call"), f"{counted(replies, 'reply')} with this one"]
+    parts = [counted(calls, "call"), f"{counted(replies, 'reply')} with this one"]
     if math.isfinite(seconds):
-        left.append(counted(round(seconds), "second"))
-    listing = ", ".join(left)
-    return f"(Left in this run: {listing}. Answer the user before they are used up.)"
+        parts.append(counted(round(seconds), "second"))
+    remaining = ", ".join(parts)
+    return f"(Left in this run: {remaining}. Answer the user before they are used up.)"
 
 
 def one_at_a_time() -> CallError:

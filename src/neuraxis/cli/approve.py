@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from neuraxis.events import ApprovalAsked
 
 _PAGE = 40
-"""Lines of a question that are shown before the person turns the page."""
+"""Maximum lines of a question's page."""
 _LETTERS = "abcdefghijklmopqrstuvwxz"
-"""Answers that take a wider offer: neither yes, nor no, nor the number of a call."""
+"""Letters that accept a wider offer: not yes, no or a call's number."""
 
 
 def is_somebody_there() -> bool:
-    """Whether a person can read a question here and answer it."""
+    """Return whether a user can read and answer a question here."""
     if not sys.stderr.isatty():
         return False
     if sys.stdin.isatty():
@@ -41,7 +41,7 @@ def is_somebody_there() -> bool:
 
 
 def _terminal() -> IO[str]:
-    """The terminal itself, to read from where standard input is something else.
+    """Open the terminal itself, if standard input is something else.
 
     Raises:
         OSError: there is none, as in a service.
@@ -51,43 +51,45 @@ def _terminal() -> IO[str]:
     return open("/dev/tty", encoding="utf-8", errors="replace")
 
 
-async def ask_on_terminal(asked: ApprovalAsked) -> bool | str:
-    """Ask for an approval; anything but yes is a no.
+async def ask_on_terminal(question_event: ApprovalAsked) -> bool | str:
+    """Ask for an approval; anything but yes refuses.
 
-    All that the yes covers is shown, page by page; a letter takes a wider offer.
-    Ctrl-C ends the run.
+    Everything that the approval covers is shown, page by page; a letter accepts a wider
+    offer. Ctrl-C ends the run.
     """
     with contextlib.ExitStack() as stack:
         source: IO[str] = sys.stdin
-        if not source.isatty():  # what is piped in is no answer
+        if not source.isatty():  # piped input is not an answer
             source = stack.enter_context(_terminal())
         _forget_typed(source)
-        *first, last = pages(question(asked))
-        offers = dict(zip(_LETTERS, asked.offers, strict=False))
-        what = "Run all of them" if asked.plan else "Run it"
-        if "files" in cast("dict[str, Json]", asked.call):
-            what = "Keep what it did"
+        *first, last = pages(question(question_event))
+        offers = dict(zip(_LETTERS, question_event.offers, strict=False))
+        prompt_text = "Run all of them" if question_event.plan else "Run it"
+        if "files" in cast("dict[str, Json]", question_event.call):
+            prompt_text = "Keep what it did"
         try:
             for page in first:
                 echo(f"{page}\n-- Enter: more, n: no -- ", err=True, nl=False)
                 if await _line(source) != "\n":
                     return False
             echo(last, err=True)
-            for letter, offer in offers.items():
-                echo(f"  {letter}: yes to {_one(offer)}", err=True)
-            echo(f"{what}? [{'/'.join(['y', 'N', *offers])}] ", err=True, nl=False)
+            for letter, offer_text in offers.items():
+                echo(f"  {letter}: yes to {_one(offer_text)}", err=True)
+            echo(
+                f"{prompt_text}? [{'/'.join(['y', 'N', *offers])}] ", err=True, nl=False
+            )
             answer = await _line(source)
         except asyncio.CancelledError:
-            echo(err=True)  # Ctrl-C was pressed on the line of the question
+            echo(err=True)  # Ctrl-C was pressed at the question
             raise
     if not answer.endswith("\n"):
         echo(err=True)  # After Ctrl-D the next output must begin on a new line.
-    typed = answer.strip().lower()
-    return offers.get(typed, typed in ("y", "yes"))
+    reply = answer.strip().lower()
+    return offers.get(reply, reply in ("y", "yes"))
 
 
 def pages(text: str) -> list[str]:
-    """Return a question in pages that fit a screen, nothing left out."""
+    """Return the complete question in pages that fit a screen."""
     lines = folded(text, columns() - 1, exact=True)
     if len(lines) <= _PAGE:
         return [text]
@@ -103,8 +105,8 @@ def question(asked: ApprovalAsked) -> str:
     does = "ran, and its files are held back" if files else "wants to run"
     lines = [f"? {_nested_agents(asked)}{_name(call)} {does}"]
     lines += arguments_shown(call["arguments"], asked.origins)
-    for what, paths in files.items():
-        lines += [f"    {_one(path)} would be {what}" for path in paths]
+    for kind, paths in files.items():
+        lines += [f"    {_one(path)} would be {kind}" for path in paths]
     for path, code in cast("dict[str, str]", call.get("code", {})).items():
         lines.append(f"    {_one(path)} is")
         lines += [f"    | {_one(line)}" for line in code.split("\n")]
@@ -114,7 +116,7 @@ def question(asked: ApprovalAsked) -> str:
 
 
 def _lost(call: Mapping[str, Json]) -> list[str]:
-    """Return what is lost of the person's files, as inert lines."""
+    """Return the lines that the user's files lose, as inert lines."""
     lines = cast("list[Json]", call.get("lost", []))
     return [f"    {_one(line)}" for line in lines]
 
@@ -125,8 +127,8 @@ def _plan_question(asked: ApprovalAsked) -> str:
     for number, entry in enumerate(asked.plan, 1):
         call = cast("dict[str, Json]", entry)
         lines.append(f"  {number}. {_name(call)}")
-        shown = arguments_shown(call["arguments"], call["origins"])
-        lines += [f"  {line}" for line in shown + _lost(call)]
+        lines_shown = arguments_shown(call["arguments"], call["origins"])
+        lines += [f"  {line}" for line in lines_shown + _lost(call)]
         if reason := call.get("reason"):
             lines.append(f"     needs your approval: {_one(reason)}")
     return "\n".join(lines)
@@ -144,11 +146,11 @@ def _name(call: Mapping[str, Json]) -> str:
 def arguments_shown(arguments: Json, origins: Mapping[str, str]) -> list[str]:
     """Return the arguments as inert lines, each with its origin."""
     if isinstance(arguments, dict):
-        given = cast("dict[str, Json]", arguments)
+        entries = cast("dict[str, Json]", arguments)
     else:
-        given = {"the argument": arguments}
+        entries = {"the argument": arguments}
     lines: list[str] = []
-    for name, value in given.items():
+    for name, value in entries.items():
         lines.append(f"    {_one(name)} = {_one(value)}")
         if origin := origins.get(name):
             lines.append(f"        ({_one(origin)})")
@@ -175,7 +177,7 @@ def _forget_typed(source: IO[str]) -> None:
 
 
 async def _line(source: IO[str]) -> str:
-    """A line of the person's, without holding up the run's other tasks."""
+    """Read a line from the user without blocking the run's other tasks."""
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[str] = loop.create_future()
 

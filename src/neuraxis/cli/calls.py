@@ -71,25 +71,31 @@ def call(
 
     with make_session(Choices(**options), model=ScriptedModel([])) as session:
         plugin, dot, command = target.rpartition(".")
-        found = session.registry.find(plugin if dot else None, command)
-        if isinstance(found, CallError) and dot:
-            whole = session.registry.find(None, target)
-            found = found if isinstance(whole, CallError) else whole
-        if isinstance(found, CallError):
-            if found.code == "unknown_plugin":
-                raise ConfigError(for_person(found.message) + _unloaded(plugin))
-            raise ConfigError(found.message + ("" if dot else _unloaded(target)))
+        command_found = session.registry.find(plugin if dot else None, command)
+        if isinstance(command_found, CallError) and dot:
+            tool_found = session.registry.find(None, target)
+            command_found = (
+                command_found if isinstance(tool_found, CallError) else tool_found
+            )
+        if isinstance(command_found, CallError):
+            if command_found.code == "unknown_plugin":
+                raise ConfigError(for_person(command_found.message) + _unloaded(plugin))
+            raise ConfigError(
+                command_found.message + ("" if dot else _unloaded(target))
+            )
         if wants_help:
-            _say_parameters(found.spec, context)
+            _print_parameters(command_found.spec, context)
             return 0
         typed = _arguments(
-            [*pairs_of(params, "--param "), *_options(context.args, found.spec)]
+            [*pairs_of(params, "--param "), *_options(context.args, command_found.spec)]
         )
-        arguments = _read_strictly(typed, found.spec) if options["strict"] else typed
+        arguments = (
+            _read_strictly(typed, command_found.spec) if options["strict"] else typed
+        )
         named = Call(
             id="a1",
-            plugin=found.plugin.name,
-            command=found.spec.name,
+            plugin=command_found.plugin.name,
+            command=command_found.spec.name,
             arguments=arguments,
         )
         import asyncio  # Imported on first use: slow.
@@ -102,9 +108,11 @@ def call(
 
 
 def _unloaded(name: str) -> str:
-    """Return the option to name a plugin, with its file."""
-    here = [path for path in (f"{name}.py", name) if Path(path).exists()]
-    return f" A plugin of your own is given with -p, such as -p {[*here, 'FILE.py'][0]}"
+    """Return advice to name a plugin's file."""
+    paths = [path for path in (f"{name}.py", name) if Path(path).exists()]
+    return (
+        f" A plugin of your own is given with -p, such as -p {[*paths, 'FILE.py'][0]}"
+    )
 
 
 def _print(result: Result, as_json: bool) -> None:
@@ -123,48 +131,48 @@ def _print(result: Result, as_json: bool) -> None:
 
 
 def _why(error: CallError) -> str:
-    """Return why a call failed, with wrong arguments as they are typed."""
-    lines = [
+    """Return why a call failed, with wrong arguments as typed."""
+    messages = [
         f"--{problem_text(item)}" if item.path else problem_text(item)
         for item in error.problems
     ]
-    return "; ".join(lines) or for_person(error.message)
+    return "; ".join(messages) or for_person(error.message)
 
 
 def _place(raised: BaseException | None) -> str:
     """Return the line of the command's own code that raised."""
     import sysconfig
 
-    ours = str(Path(__file__).parent.parent)
+    package = str(Path(__file__).parent.parent)
     paths = sysconfig.get_paths()
-    foreign = (ours, paths["stdlib"], paths["purelib"], paths["platlib"])
+    foreign = (package, paths["stdlib"], paths["purelib"], paths["platlib"])
     file, place = "", ""
     trace = None if raised is None else raised.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        own = Path(code.co_filename).is_file() and (
+        is_own = Path(code.co_filename).is_file() and (
             not code.co_filename.startswith(foreign)
         )
-        if own and file in ("", code.co_filename):
+        if is_own and file in ("", code.co_filename):
             file = code.co_filename
             place = f" (at {file}:{trace.tb_lineno}, in {code.co_name})"
         trace = trace.tb_next
     return place
 
 
-def _say_parameters(spec: CommandSpec, context: click.Context) -> None:
+def _print_parameters(spec: CommandSpec, context: click.Context) -> None:
     rows: list[tuple[str, str]] = []
     for name in spec.parameter_names:
         node = spec.parameters["properties"][name]
-        lines = [" ".join(str(node.get("description", "")).split()).rstrip(".")]
+        texts = [" ".join(str(node.get("description", "")).split()).rstrip(".")]
         if "enum" in node:
-            lines.append(f"one of {', '.join(map(_json, node['enum']))}")
+            texts.append(f"one of {', '.join(map(_json, node['enum']))}")
         if name in spec.required:
-            lines.append("required")
+            texts.append("required")
         elif node.get("default") is not None:
-            lines.append(f"default {_json(node['default'])}")
+            texts.append(f"default {_json(node['default'])}")
         kinds = ", ".join(_kinds(node)) or "any value"
-        rows.append((f"--{one_line(name)} ({kinds})", "; ".join(filter(None, lines))))
+        rows.append((f"--{one_line(name)} ({kinds})", "; ".join(filter(None, texts))))
     formatter = context.make_formatter()
     formatter.write_text(" ".join(spec.description.split()))
     with formatter.section("Parameters"):
@@ -183,57 +191,57 @@ def _json(value: Any) -> str:
 
 def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
     """Return option names as typed, or with _ for - where needed."""
-    known = spec.parameter_names
+    names = spec.parameter_names
     pairs: list[tuple[str, str]] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
+    pending = list(words)
+    while pending:
+        word = pending.pop(0)
         if not word.startswith("--"):
             raise ConfigError(
-                f"{word!r}: expected --NAME VALUE, such as {_as_option(word, known)}"
+                f"{word!r}: expected --NAME VALUE, such as {_as_option(word, names)}"
             )
         name, equals, value = word[2:].partition("=")
-        name = _suggest_option(name, known)
+        name = _suggest_option(name, names)
         if not equals:
-            if not rest or _is_name(rest[0], known):
+            if not pending or _is_name(pending[0], names):
                 if not _is_flag(name, spec):
-                    raise ConfigError(_bare_option_problem(name, known))
+                    raise ConfigError(_bare_option_problem(name, names))
                 value = "true"
             else:
-                value = rest.pop(0)
+                value = pending.pop(0)
         pairs.append((name, value))
     return pairs
 
 
-def _as_option(word: str, known: Sequence[str]) -> str:
-    """Return how a bare word is probably meant."""
-    if given := _object(word):
-        values = [v if isinstance(v, str) else _json(v) for v in given.values()]
-        pairs = zip(given, map(shlex.quote, values), strict=True)
+def _as_option(word: str, names: Sequence[str]) -> str:
+    """Return the probable meaning of a bare word."""
+    if entries := _object(word):
+        values = [v if isinstance(v, str) else _json(v) for v in entries.values()]
+        pairs = zip(entries, map(shlex.quote, values), strict=True)
         return " ".join(f"--{name} {value}" for name, value in pairs)
     name, equals, value = word.partition("=")
-    name = _suggest_option(name, known)
-    if equals and name in known:
+    name = _suggest_option(name, names)
+    if equals and name in names:
         return f"--{name} {value}"
-    return f"--{known[0]} {word}" if known else "no argument"
+    return f"--{names[0]} {word}" if names else "no argument"
 
 
 def _object(word: str) -> dict[str, Any]:
     """Return the entries of a JSON object, or none."""
     try:
-        given: Any = json.loads(word)
+        value: Any = json.loads(word)
     except (ValueError, RecursionError):
         return {}
-    return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _suggest_option(name: str, known: Sequence[str]) -> str:
-    return name if name in known else name.replace("-", "_")
+def _suggest_option(name: str, names: Sequence[str]) -> str:
+    return name if name in names else name.replace("-", "_")
 
 
-def _is_name(word: str, known: Sequence[str]) -> bool:
+def _is_name(word: str, names: Sequence[str]) -> bool:
     name = word.removeprefix("--").partition("=")[0]
-    return word.startswith("--") and _suggest_option(name, known) in known
+    return word.startswith("--") and _suggest_option(name, names) in names
 
 
 def _is_flag(name: str, spec: CommandSpec) -> bool:
@@ -242,29 +250,29 @@ def _is_flag(name: str, spec: CommandSpec) -> bool:
     return "boolean" in _kinds(spec.parameters["properties"][name])
 
 
-def _bare_option_problem(name: str, known: Sequence[str]) -> str:
+def _bare_option_problem(name: str, names: Sequence[str]) -> str:
     """Return the problem of a bare `--NAME`, such as a misspelt option."""
-    if name in known:
+    if name in names:
         return f"--{name}: expected a value after it"
-    listed = ", ".join(f"--{item}" for item in known) or "none"
+    options = ", ".join(f"--{item}" for item in names) or "none"
     return (
         f"--{name.replace('_', '-')}: there is no such option, and no such parameter; "
-        f"the command's parameters are: {listed}"
+        f"the command's parameters are: {options}"
     )
 
 
 def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
     """Return arguments from typed texts, leniently parsed as numbers and lists."""
-    given: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for name, value in pairs:
         if value.startswith("@@"):
             value = value[1:]
         elif value.startswith("@") and len(value) > 1:
             value = _read(name, value)
-        given.setdefault(name, []).append(value)
+        texts.setdefault(name, []).append(value)
     return {
         name: values[0] if len(values) == 1 else values
-        for name, values in given.items()
+        for name, values in texts.items()
     }
 
 

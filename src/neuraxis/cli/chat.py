@@ -40,7 +40,7 @@ HELP = """/help           this list
 
 Ctrl-C stops an answer, or drops what you typed. End a line with \\ to continue it."""
 _SHOWN = 1_000
-"""Most characters of an earlier request or answer."""
+"""Maximum characters of an earlier request or answer."""
 _END = ("/quit", "/exit")
 
 
@@ -55,7 +55,7 @@ class Conversation:
         self.code = 0
 
     def take(self, line: str) -> None:
-        """Do what a line says: a request or a command."""
+        """Run one line: a request or a command."""
         word, _, rest = line.partition(" ")
         if not line:
             return
@@ -71,13 +71,13 @@ class Conversation:
                 echo(f"neuraxis: {error}", err=True)
 
     def ask(self, request: str | None) -> None:
-        """Run a request, or continue the last one; say what waits."""
+        """Run a request, or continue the last one; print what waits."""
         self.code = ask(self.session, request)[1]
         for question in self.session.pending():
             echo(f"/approve {question.id}, or /deny {question.id} WHY", err=True)
 
     def reopen(self, choices: Choices, session_id: str | None) -> None:
-        """Go on in another session: with another model, or from the beginning."""
+        """Continue in another session: with another model, or a new one."""
         before = self.session.id
         self.session.close()
         try:
@@ -118,7 +118,7 @@ def chat(resume: bool, session_id: str | None, **options: Any) -> int:
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of a text that was said before."""
+    """Return the beginning of an earlier text."""
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
@@ -136,7 +136,7 @@ def _talk(talk: Conversation) -> None:
         except KeyboardInterrupt:
             if interrupted:
                 raise
-            # as in a shell: what was typed is dropped, the conversation stays
+            # as in a shell: the typed line is dropped, the conversation continues
             echo("\nto end, type /quit or press Ctrl-C again", err=True)
             interrupted = True
             continue
@@ -150,7 +150,7 @@ def _talk(talk: Conversation) -> None:
 
 
 def _reader() -> Callable[[], str]:
-    """Return what reads a line: prompt_toolkit, else the terminal's own editing."""
+    """Return a line reader: prompt_toolkit's, else the terminal's."""
     try:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.completion import WordCompleter
@@ -216,7 +216,7 @@ def _save(talk: Conversation, rest: str) -> None:
     place = Path(path.strip()).expanduser()
     data = as_file(_object(talk, name), place.suffix)
     try:
-        with place.open("xb") as file:  # a file that is there is never replaced
+        with place.open("xb") as file:  # an existing file is never replaced
             file.write(data)
     except OSError as error:
         raise ConfigError(
@@ -253,9 +253,12 @@ def _deny(talk: Conversation, rest: str) -> None:
 
 
 def _continue(talk: Conversation) -> None:
-    """Continue the plan that waited, once all of its questions are answered."""
-    if left := talk.session.pending():
-        echo(f"still open: {', '.join(question.id for question in left)}", err=True)
+    """Continue the waiting plan if all of its questions are answered."""
+    if open_questions := talk.session.pending():
+        echo(
+            f"still open: {', '.join(question.id for question in open_questions)}",
+            err=True,
+        )
     else:
         talk.ask(None)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TURNS = 2
-"""Requests that a continued chat shows again."""
+"""Number of earlier requests that a continued chat shows."""
 
 
 def resume_options(command: F) -> F:
@@ -32,13 +32,13 @@ def resume_options(command: F) -> F:
     latest = click.option(
         "-c", "--continue", "resume", is_flag=True, help="Continue the last session."
     )
-    given = click.option(
+    session_option = click.option(
         "-s",
         "--session",
         "session_id",
         help="Continue this session: its id, or the beginning of it.",
     )
-    return latest(given(command))
+    return latest(session_option(command))
 
 
 class Earlier(Struct, frozen=True, kw_only=True):
@@ -57,10 +57,10 @@ def session_to_continue(
     """Return the session to continue, with its model.
 
     Args:
-        choices: they name the journal; their model takes precedence.
+        choices: name the journal; their model takes precedence.
         latest: continue the most recently used session.
         given: the id or its beginning; takes precedence.
-        quiet: do not say which session and model it is.
+        quiet: do not print the session and model.
 
     Raises:
         ConfigError: the journal has no such session, or nothing is called like its
@@ -72,36 +72,40 @@ def session_to_continue(
     journal = journal_path(settings)
     opened = existing_journal(journal)
     if opened is None:
-        known, own, events = (), None, ()
+        infos, session_id, events = (), None, ()
     else:
         with closing(opened):
-            known = opened.sessions()
-            own = known[0].session if known else None
-            own = own if given is None else session_in(known, given)
-            events = [item.event for item in opened.read(own)] if own else ()
-    if own is None:
+            infos = opened.sessions()
+            session_id = infos[0].session if infos else None
+            session_id = session_id if given is None else session_in(infos, given)
+            events = (
+                [item.event for item in opened.read(session_id)] if session_id else ()
+            )
+    if session_id is None:
         if given is not None:
-            session_in(known, given)
+            session_in(infos, given)
         raise ConfigError(f"the journal {journal} holds no session to continue")
-    model = choices.model or _model_of(own, events, settings)
+    model = choices.model or _model_of(session_id, events, settings)
     if not quiet:
-        shown = model or settings.get("model") or "local:"
-        where = ""
-        if shown.startswith("openai:") and not settings.get("openai.base_url"):
-            where = "; give --base-url again if it had one"
-        line = f"continuing session {one_line(own)} with {one_line(shown)}{where}"
-        echo(line, err=True)
+        model_shown = model or settings.get("model") or "local:"
+        hint = ""
+        if model_shown.startswith("openai:") and not settings.get("openai.base_url"):
+            hint = "; give --base-url again if it had one"
+        notice = f"continuing session {one_line(session_id)} with "
+        echo(f"{notice}{one_line(model_shown)}{hint}", err=True)
     turns = tuple(_turns(events))[-_TURNS:]
-    return Earlier(session=own, choices=replace(choices, model=model), turns=turns)
+    return Earlier(
+        session=session_id, choices=replace(choices, model=model), turns=turns
+    )
 
 
 def _model_of(
     session: str, events: Iterable[Event | Unknown], settings: Settings
 ) -> str | None:
-    """Return the model that was asked last; None: none was asked.
+    """Return the session's last model; None: it had none.
 
     Raises:
-        ConfigError: it has no name by which it could be found.
+        ConfigError: its name does not identify a model.
     """
     from neuraxis.events import ModelStarted
     from neuraxis.models import find_model
@@ -119,7 +123,7 @@ def _model_of(
         try:
             find_model(name, settings)
         except ModelUnavailable:
-            pass  # opening the session says what it lacks
+            pass  # opening the session reports what is missing
         except ConfigError as error:
             raise ConfigError(
                 f"session {session} was run with the model {name!r}, which is not "
@@ -144,16 +148,20 @@ def session_in(known: Sequence[SessionInfo], given: str) -> str:
     """Return the id of the session with this id or prefix.
 
     Raises:
-        ConfigError: there is none, or several begin so.
+        ConfigError: no session matches, or several do.
     """
     ids = [info.session for info in known]
-    fitting = [own for own in ids if own == given]
-    fitting = fitting or [own for own in ids if own.startswith(given)]
+    fitting = [session_id for session_id in ids if session_id == given]
+    fitting = fitting or [
+        session_id for session_id in ids if session_id.startswith(given)
+    ]
     if len(fitting) != 1:
-        what = "no session begins" if not fitting else "several sessions begin"
-        close = did_you_mean([one_line(own) for own in nearest(given, ids)])
+        problem = "no session begins" if not fitting else "several sessions begin"
+        close = did_you_mean(
+            [one_line(session_id) for session_id in nearest(given, ids)]
+        )
         raise ConfigError(
-            f"{what} with {given!r}; `neuraxis sessions ls` lists them."
+            f"{problem} with {given!r}; `neuraxis sessions ls` lists them."
             f"{'' if fitting else close}".removesuffix(".")
         )
     return fitting[0]

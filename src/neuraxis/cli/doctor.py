@@ -1,4 +1,4 @@
-"""`neuraxis doctor`: check what works and how to get the rest."""
+"""`neuraxis doctor`: check what works and how to install the rest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def doctor(as_json: bool) -> int:
         _python(),
         *refused,
         *_faults(settings),
-        *_slips(settings),
+        *_misspelt_tables(settings),
         *_extras(),
         _model(settings),
         _dialect(settings),
@@ -66,7 +66,7 @@ def _python() -> Finding:
 
 
 def _settings() -> tuple[Settings, list[Finding]]:
-    """Return the settings, without any file that cannot be used."""
+    """Return the settings, without invalid files."""
     findings: list[Finding] = []
     for project in (Path.cwd(), None):
         try:
@@ -80,23 +80,23 @@ def _settings() -> tuple[Settings, list[Finding]]:
     return Settings(), findings
 
 
-def _slips(settings: Settings) -> list[Finding]:
-    """Warn of misspelt tables, which would silently configure no plugin."""
+def _misspelt_tables(settings: Settings) -> list[Finding]:
+    """Warn of misspelt tables, which would silently configure nothing."""
     from neuraxis.settings import section_meant
 
     sources = plugin_sources(Choices(), settings)
     names = {Path(source.rpartition(":")[2]).stem for source in sources}
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     for key, setting in settings.values.items():
         head = key.partition(".")[0]
-        meant = section_meant(key)
-        if meant and head not in names:
+        section = section_meant(key)
+        if section and head not in names:
             detail = (
                 f"{setting.source}: [{head}] is not a known section, and there is no "
-                f"plugin of that name. Did you mean [{meant}]?"
+                f"plugin of that name. Did you mean [{section}]?"
             )
-            found[head] = Finding(what="setting", state="broken", detail=detail)
-    return list(found.values())
+            findings[head] = Finding(what="setting", state="broken", detail=detail)
+    return list(findings.values())
 
 
 def _model(settings: Settings) -> Finding:
@@ -146,26 +146,28 @@ def _extras() -> list[Finding]:
         ("PIL", "images", "pictures"),
         ("matplotlib", "plots", "plots"),
     )
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for package, extra, purpose in extras:
-        here = importlib.util.find_spec(package) is not None
-        detail = purpose if here else f"{purpose}: pip install 'neuraxis[{extra}]'"
-        state = "ok" if here else "missing"
-        found.append(Finding(what=package, state=state, detail=detail))
-    return found
+        is_installed = importlib.util.find_spec(package) is not None
+        detail = (
+            purpose if is_installed else f"{purpose}: pip install 'neuraxis[{extra}]'"
+        )
+        state = "ok" if is_installed else "missing"
+        findings.append(Finding(what=package, state=state, detail=detail))
+    return findings
 
 
 def _weights() -> Finding:
     from neuraxis.models.gguf import weights
 
     try:
-        found = weights.find()
+        path = weights.find()
     except NeuraxisError as error:
         return Finding(what="model file", state="broken", detail=str(error))
-    if found is None:
+    if path is None:
         detail = "not downloaded; get it with `neuraxis models fetch smollm2` (93 MB)"
         return Finding(what="model file", state="missing", detail=detail)
-    return Finding(what="model file", state="ok", detail=str(found))
+    return Finding(what="model file", state="ok", detail=str(path))
 
 
 def _openai(settings: Settings) -> Finding:
@@ -198,13 +200,13 @@ def _search(settings: Settings) -> Finding:
     from neuraxis.builtin.web_search.plugin import PROVIDERS, provider_of
 
     named = settings.get("search.provider")
-    listed = ", ".join(PROVIDERS)
+    providers = ", ".join(PROVIDERS)
     if named is not None and named not in PROVIDERS:
-        detail = f"search.provider: expected one of {listed}, got {named!r}"
+        detail = f"search.provider: expected one of {providers}, got {named!r}"
         return Finding(what="GOOGLE", state="broken", detail=detail)
     if provider := named or provider_of(settings):
         return Finding(what="GOOGLE", state="ok", detail=f"provider {provider}")
-    detail = f"no provider: set search.provider to one of {listed} in {FILE_NAME}"
+    detail = f"no provider: set search.provider to one of {providers} in {FILE_NAME}"
     return Finding(what="GOOGLE", state="missing", detail=detail)
 
 

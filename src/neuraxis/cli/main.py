@@ -43,11 +43,11 @@ INTERRUPTED = 130
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
     """Print the completion script; e.g. eval "$(neuraxis completion bash)"."""
-    found = get_completion_class(shell)
-    if found is None:  # click supports only these three shells.
+    shell_class = get_completion_class(shell)
+    if shell_class is None:  # click supports only these three shells.
         raise click.UsageError(f"{shell}: no completion for this shell")
     root = click.get_current_context().find_root().command
-    echo(found(root, {}, "neuraxis", "_NEURAXIS_COMPLETE").source())
+    echo(shell_class(root, {}, "neuraxis", "_NEURAXIS_COMPLETE").source())
     return 0
 
 
@@ -83,34 +83,34 @@ def main(arguments: list[str] | None = None) -> None:
     With NEURAXIS_TRACEBACK=1 an error that this package did not foresee is shown
     whole, for a bug report.
     """
-    _take_all_characters()
-    _take_logs()
+    _escape_unencodable()
+    _print_logs()
     signals.install()
     try:
         code = cli.main(args=arguments, prog_name="neuraxis", standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        _say_group(error)
+        _suggest_group(error)
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
+        _print_error("interrupted")
         signals.leave(INTERRUPTED)
     except signals.Signalled as error:
-        with contextlib.suppress(OSError):  # the terminal may be gone
-            _say(str(error))
+        with contextlib.suppress(OSError):  # the terminal may be closed
+            _print_error(str(error))
         signals.leave(error.exit_code)
     except BrokenPipeError:
         # The reader of the pipe has closed it.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the end
         code = 0
     except NeuraxisError as error:
-        _say(str(error))
+        _print_error(str(error))
         code = exit_code(error)
     except OSError as error:
-        _say(f"system error: {error}")
+        _print_error(f"system error: {error}")
         code = 5
     except Exception as error:  # noqa: BLE001 - the last place before a traceback
-        _say(
+        _print_error(
             f"internal error: {type(error).__name__}: {error}. Run it again with "
             "NEURAXIS_TRACEBACK=1 and report the traceback"
         )
@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _say_group(error: click.ClickException) -> None:
+def _suggest_group(error: click.ClickException) -> None:
     """Suggest the group of a command: `neuraxis new` is `neuraxis plugins new`."""
     name = re.search(r"No such command '([\w-]+)'", error.message)
     for group in cli.commands.values():
@@ -126,7 +126,7 @@ def _say_group(error: click.ClickException) -> None:
             echo(f"Did you mean: neuraxis {group.name} {name[1]}", err=True)
 
 
-def _take_all_characters() -> None:
+def _escape_unencodable() -> None:
     """Write characters outside the locale's encoding as escapes.
 
     In JSON a lone surrogate, which no encoding has, becomes the escape that JSON
@@ -137,20 +137,20 @@ def _take_all_characters() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _take_logs() -> None:
-    """Show what libraries log, which may quote a server, as inert text."""
+def _print_logs() -> None:
+    """Print libraries' log messages, which may quote a server, as inert text."""
 
     def shown(record: logging.LogRecord) -> bool:
         if (
             record.name == "neuraxis.commands"
             and os.environ.get("NEURAXIS_TRACEBACK") != "1"
         ):
-            return False  # the failed call has a line of its own
+            return False  # the failed call already has a line
         record.msg, record.args = inert(record.getMessage()), ()
         if record.exc_info and record.exc_info[0] is not None:
-            # a formatter takes this text instead of its own
-            trace = logging.Formatter().formatException(record.exc_info)
-            record.exc_text = inert(trace)
+            # a formatter uses this text instead of its own
+            traceback_text = logging.Formatter().formatException(record.exc_info)
+            record.exc_text = inert(traceback_text)
         return True
 
     if logging.lastResort is not None:
@@ -170,7 +170,7 @@ def exit_code(error: NeuraxisError) -> int:
             return 1
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     echo(f"neuraxis: {text}", err=True)
     if os.environ.get("NEURAXIS_TRACEBACK") == "1":
         import traceback

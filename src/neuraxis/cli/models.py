@@ -48,8 +48,8 @@ def ls(as_json: bool) -> int:
         echo_json(list(names))
     else:
         for name in names:
-            what = _KINDS.get(name, "from an installed package")
-            echo(f"{name + ':':<17} {what}")
+            description = _KINDS.get(name, "from an installed package")
+            echo(f"{name + ':':<17} {description}")
     return 0
 
 
@@ -75,8 +75,8 @@ def test(name: str | None, base_url: str | None) -> int:
 
     async def go() -> Any:
         try:
-            asked = Message(role="user", content="Answer with the one word: ready")
-            return await complete(model, Prompt(messages=(asked,)))
+            request = Message(role="user", content="Answer with the one word: ready")
+            return await complete(model, Prompt(messages=(request,)))
         finally:
             await model.close()
 

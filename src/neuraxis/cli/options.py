@@ -36,7 +36,7 @@ BUILTIN = ("web_search", "files", "fetch_url", "python_file", "assets")
 
 
 class Choices(Struct, frozen=True, kw_only=True):
-    """The user's choices on the command line; None: not given."""
+    """The user's choices on the command line; None: not set."""
 
     model: str | None = None
     base_url: str | None = None
@@ -198,20 +198,20 @@ def journal_path(settings: Settings) -> str:
     """Return the journal's path: the setting, else the user's data folder."""
     from neuraxis.settings import user_dir
 
-    named = settings.get("journal")
-    if not named:
+    setting = settings.get("journal")
+    if not setting:
         return str(user_dir("data") / "journal.db")
-    return "memory" if named == "memory" else str(Path(str(named)).expanduser())
+    return "memory" if setting == "memory" else str(Path(str(setting)).expanduser())
 
 
 def asset_folder(settings: Settings) -> Path | None:
-    """Return the asset folder beside the journal; None for one in memory."""
+    """Return the asset folder next to the journal; None: in memory."""
     path = journal_path(settings)
     return None if path == "memory" else Path(path).parent / "assets"
 
 
 def versions_folder(settings: Settings) -> Path | None:
-    """Return the folder of old versions where the journal has none.
+    """Return the folder of old versions if the journal has none.
 
     With it, commands still know which files they wrote before.
     """
@@ -223,7 +223,7 @@ def versions_folder(settings: Settings) -> Path | None:
 
 
 def instructions_of(settings: Settings) -> str | None:
-    """Return the setting `instructions`; of `@FILE` what the file says.
+    """Return the setting `instructions`, or the content of its `@FILE`.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -236,12 +236,12 @@ def instructions_of(settings: Settings) -> str | None:
 
 
 def read_file(file: str | Path, before: str = "", after: str = "") -> str:
-    """Return the text of a file that the person named.
+    """Return the text of a file that the user named.
 
     Args:
         file: its path.
-        before: what named it, such as `--output `, for the error.
-        after: what the error says at its end.
+        before: the option that named it, such as `--output `, for the error.
+        after: the end of the error message.
 
     Raises:
         ConfigError: it cannot be read.
@@ -257,8 +257,8 @@ def pairs_of(texts: Iterable[str], option: str = "") -> list[tuple[str, str]]:
     """Return the name and the value of each NAME=VALUE.
 
     Args:
-        texts: as they are typed.
-        option: what they are given by, such as `--set `, for the error.
+        texts: the typed texts.
+        option: their option, such as `--set `, for the error.
 
     Raises:
         ConfigError: one has no `=`.
@@ -291,18 +291,18 @@ def plugin_sources(choices: Choices, settings: Settings) -> list[str]:
     from neuraxis.bridges.mcp_client.config import taken_by
     from neuraxis.settings import FILE_NAME, items_of, user_dir
 
-    named = list(choices.plugin)
+    sources = list(choices.plugin)
     for item in settings.items_of_project("plugins"):
-        if item not in named and (taken := taken_by(str(item))):
+        if item not in sources and (secret := taken_by(str(item))):
             raise ConfigError(
                 f"{settings.values['plugins'].source}: plugins: {item}: expected a "
-                f"server that takes no secret and no variable, got {taken}; a "
+                f"server that takes no secret and no variable, got {secret}; a "
                 "project's file may not say where these are sent: name it, with its "
                 f"full path, in {user_dir('config') / FILE_NAME}, or give --plugin"
             )
-    named += [str(item) for item in items_of(settings.get("plugins", []))]
+    sources += [str(item) for item in items_of(settings.get("plugins", []))]
     builtin = [] if choices.no_builtin else [f"neuraxis:{name}" for name in BUILTIN]
-    return list(dict.fromkeys([*builtin, *named]))
+    return list(dict.fromkeys([*builtin, *sources]))
 
 
 def make_session(
@@ -318,7 +318,7 @@ def make_session(
     """Create the session that the command line describes.
 
     Raises:
-        ConfigError: something named does not exist.
+        ConfigError: a named file, plugin or model does not exist.
     """
     from neuraxis.cli.approve import ask_on_terminal, is_somebody_there
     from neuraxis.execution.budget import Budget
@@ -352,12 +352,12 @@ def make_session(
         approve="later" if choices.later else approve,
         options=_uncommon(choices, settings, reopen=reopen is not None),
     )
-    with _warnings_told(), kept_for_answers():
+    with _warnings_as_lines(), kept_for_answers():
         if resume is None:
             session = Session(id=reopen, **arguments)
         else:
             session = Session.open(resume, **arguments)
-    _tell_unused(choices.yes_to if reopen is None else (), session)
+    _warn_of_unused(choices.yes_to if reopen is None else (), session)
     return session
 
 
@@ -377,21 +377,21 @@ def _uncommon(choices: Choices, settings: Settings, *, reopen: bool) -> Options:
     )
 
 
-def _tell_unused(patterns: Sequence[str], session: Session) -> None:
+def _warn_of_unused(patterns: Sequence[str], session: Session) -> None:
     """Warn of each `--yes-to` that fits no command.
 
     It is no error: it may be meant for the plugins of an agent inside a command. A
     batch, which reopens sessions, would repeat it for each row.
     """
-    known = [*session.registry.targets, *session.registry.tool_names]
+    targets = [*session.registry.targets, *session.registry.tool_names]
     for pattern in patterns:
-        if not fnmatch.filter(known, pattern):
-            close = did_you_mean(nearest(pattern, known))
+        if not fnmatch.filter(targets, pattern):
+            close = did_you_mean(nearest(pattern, targets))
             echo(f"neuraxis: --yes-to {pattern} fits no command here.{close}", err=True)
 
 
 @contextmanager
-def _warnings_told() -> Generator[None]:
+def _warnings_as_lines() -> Generator[None]:
     """Write warnings as lines of the command line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

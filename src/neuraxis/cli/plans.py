@@ -119,12 +119,14 @@ def run(
         built = session.check(saved.calls, params)
         if not _report_problems(built):
             return 1
-        own = options.get("on_error") or saved.on_error
+        on_error = options.get("on_error") or saved.on_error
         seconds = float(options.get("max_seconds") or Budget().seconds)
         live = None if as_json or quiet else Live()
-        asked = session.call_all(saved.calls, live, params=params, on_error=own)
+        execution = session.call_all(
+            saved.calls, live, params=params, on_error=on_error
+        )
         try:
-            asyncio.run(_within(asked, seconds, results))
+            asyncio.run(_within(execution, seconds, results))
         except TimeoutError:
             echo(f"neuraxis: not finished within {in_seconds(seconds)}", err=True)
             return 3
@@ -132,16 +134,16 @@ def run(
             if live is not None:
                 live.close()
     _show(results, as_json=as_json)
-    if svg is not None:  # Last, so that the result is shown even if this fails.
+    if svg is not None:  # Last, so that the result is printed even if this fails.
         _draw(built, {item.call.id: item.status for item in results}, svg)
     return 0 if all(item.status == "done" for item in results) else 1
 
 
-async def _within(asked: Any, seconds: float, results: list[Result]) -> None:
+async def _within(execution: Any, seconds: float, results: list[Result]) -> None:
     from asyncio import timeout
 
     async with timeout(seconds):
-        results += await asked
+        results += await execution
 
 
 def _show(results: Sequence[Result], *, as_json: bool) -> None:
@@ -149,8 +151,8 @@ def _show(results: Sequence[Result], *, as_json: bool) -> None:
     from neuraxis.session.answer import result_json
 
     if as_json:
-        results_json = [result_json(item) for item in results]
-        echo_json(results_json)
+        values = [result_json(item) for item in results]
+        echo_json(values)
         return
     for item in results:
         if item.error is not None:
@@ -243,7 +245,7 @@ def keep_plan(
         answer: the run's answer.
         request: the user's request; it becomes the description.
         path: the file.
-        on_error: what a failed step did to its plan, if the user chose it.
+        on_error: the session's `on_error`, if the user chose it.
 
     Raises:
         StorageError: the file cannot be written.
@@ -257,14 +259,14 @@ def keep_plan(
         event = entry.event
         if isinstance(event, PlanChecked) and not event.problems:
             ids = [str(step["id"]) for step in event.steps]
-            replies.append([by_id[own] for own in ids if own in by_id])
+            replies.append([by_id[call_id] for call_id in ids if call_id in by_id])
     calls = joined(replies)
-    lost = [asset for asset in made_elsewhere(calls) if session.assets.known(asset)]
-    if lost:
+    missing = [asset for asset in made_elsewhere(calls) if session.assets.known(asset)]
+    if missing:
         echo(
-            f"neuraxis: the plan uses {', '.join(lost)}, which none of its steps makes "
-            "(an attached file, or a step of an earlier request), so it cannot run as "
-            "it is",
+            f"neuraxis: the plan uses {', '.join(missing)}, which none of its steps "
+            "makes (an attached file, or a step of an earlier request), so it cannot "
+            "run as it is",
             err=True,
         )
     if calls:

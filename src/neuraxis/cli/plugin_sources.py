@@ -29,7 +29,7 @@ _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
     """Return the plugins of all sources, and the errors of others.
 
-    MCP servers are started, asked and ended; what a plugin opened is closed.
+    MCP servers are started, listed and ended; plugins are closed.
     """
     from neuraxis.plugins.loader import load_plugins
     from neuraxis.plugins.registry import close_all
@@ -47,12 +47,12 @@ def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
             loaded, wrong = load_plugins([text])
             plugins += loaded
             errors += wrong
-            closing = [each.close for each in loaded if each.close is not None]
+            closers = [each.close for each in loaded if each.close is not None]
             # no loop ran, so nothing is open in one
-            close_all(closing, lambda coroutine: coroutine.close())
+            close_all(closers, lambda coroutine: coroutine.close())
             continue
         try:
-            found = source.open_plugins(Path.cwd())
+            opened = source.open_plugins(Path.cwd())
         except ManifestError as error:
             errors.append(error)
             continue
@@ -61,7 +61,7 @@ def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
             continue
         finally:
             source.close_plugins()
-        for plugin in found:
+        for plugin in opened:
             if plugin.spec.listed:
                 plugins.append(plugin)
             else:
@@ -70,7 +70,7 @@ def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
 
 
 def add_to_settings(source: str, folder: Path | None = None) -> Path:
-    """Add a source to `plugins` of the folder's `neuraxis.toml`; its rest stays.
+    """Add a source to `plugins` in the folder's `neuraxis.toml`.
 
     Raises:
         ConfigError: the file is no TOML, or writes its list in another way.
@@ -83,23 +83,23 @@ def add_to_settings(source: str, folder: Path | None = None) -> Path:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file}: {error}") from None
-    listed: Any = tree.get("plugins", [])
-    if source in listed:
+    plugins: Any = tree.get("plugins", [])
+    if source in plugins:
         return file
     written = json.dumps(source, ensure_ascii=False)
-    table = _TABLE.search(text)  # keys of no table stand before all tables
+    table = _TABLE.search(text)  # keys outside tables precede all tables
     at = table.start() if table else len(text)
-    found = _LIST.search(text, 0, at)
-    if found is not None:
-        comma = ", " if listed else ""
-        new = f"{text[: found.end()]}{written}{comma}{text[found.end() :]}"
+    match = _LIST.search(text, 0, at)
+    if match is not None:
+        comma = ", " if plugins else ""
+        new = f"{text[: match.end()]}{written}{comma}{text[match.end() :]}"
     elif "plugins" in tree:
         raise ConfigError(f"{file}: plugins: expected a list; add {written} to it")
     else:
         before = text[:at]
         gap = "" if not before or before.endswith("\n") else "\n"
         new = f"{before}{gap}plugins = [{written}]\n{text[at:]}"
-    if tomllib.loads(new).get("plugins") != [source, *listed]:
+    if tomllib.loads(new).get("plugins") != [source, *plugins]:
         raise ConfigError(f"{file}: plugins: add {written} to it by hand")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(new, encoding="utf-8")
@@ -129,12 +129,12 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
 
     if (source is None) == (mcp is None):
         raise ConfigError("plugins add: expected either a SOURCE or --mcp SERVER")
-    given = str(source) if mcp is None else f"mcp:{mcp}"
-    is_own = options.get("auth") is not None or bool(taken_by(given))
-    file = given.removeprefix("mcp:")
+    source_name = str(source) if mcp is None else f"mcp:{mcp}"
+    is_own = options.get("auth") is not None or bool(taken_by(source_name))
+    file = source_name.removeprefix("mcp:")
     if is_own and Path(file).is_file():  # each folder may have one of that name
-        given = f"{given.removesuffix(file)}{Path(file).absolute()}"
-    text = source_text(given, **options)
+        source_name = f"{source_name.removesuffix(file)}{Path(file).absolute()}"
+    text = source_text(source_name, **options)
     loaded, errors = load_all((text,))
     if errors:
         raise errors[0]
@@ -151,11 +151,11 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
     return 0
 
 
-def _refuse_taken(source: str, loaded: Sequence[Any], listed: Sequence[str]) -> None:
-    """Refuse plugins whose names are taken by those that are listed already."""
-    if source in listed:
+def _refuse_taken(source: str, loaded: Sequence[Any], sources: Sequence[str]) -> None:
+    """Refuse plugins whose names are already taken by listed ones."""
+    if source in sources:
         raise ConfigError(f"{source}: it is already added; nothing was changed")
-    others, _ = load_all(listed)  # what cannot be loaded is reported by a run
+    others, _ = load_all(sources)  # a run reports what cannot be loaded
     places = {other.spec.name: other.spec.source for other in others}
     for plugin in loaded:
         if (place := places.get(plugin.spec.name)) is not None:
@@ -183,7 +183,7 @@ def new_skill(folder: str) -> int:
     """Write a folder with a `SKILL.md` and a script that works.
 
     Raises:
-        ConfigError: the format takes no such name, or the folder is there already.
+        ConfigError: the name is invalid, or the folder exists already.
     """
     from neuraxis.bridges.skill_file import new_skill_file
 
@@ -203,9 +203,9 @@ def source_text(source: str, **options: str | None) -> str:
     """Return a source as a settings file names it.
 
     Raises:
-        ConfigError: an option was given for what takes none.
+        ConfigError: an option does not apply to this source.
     """
-    given = {key: value for key, value in options.items() if value is not None}
+    used_options = {key: value for key, value in options.items() if value is not None}
     kind = source.partition(":")[0]
     if kind != "mcp" and (
         source.lower().startswith(("http://", "https://"))
@@ -214,15 +214,18 @@ def source_text(source: str, **options: str | None) -> str:
         kind, source = "openapi", f"openapi:{shlex.quote(source)}"
     elif (Path(source) / "SKILL.md").is_file():
         kind, source = "skill", f"skill:{source}"
-    if given and kind != "openapi":
-        raise ConfigError(f"--{next(iter(given))}: only for an OpenAPI document")
+    if used_options and kind != "openapi":
+        raise ConfigError(f"--{next(iter(used_options))}: only for an OpenAPI document")
     return " ".join(
-        [source, *(f"{key}={shlex.quote(value)}" for key, value in given.items())]
+        [
+            source,
+            *(f"{key}={shlex.quote(value)}" for key, value in used_options.items()),
+        ]
     )
 
 
 def _lock(source: str, specs: Sequence[PluginSpec]) -> None:
-    """Accept plugins that a person just added in the lock file."""
+    """Accept plugins that the user just added in the lock file."""
     from neuraxis.plugins.lock_file import FILE_NAME, accept, read_lock, write_lock
 
     file = Path(FILE_NAME)

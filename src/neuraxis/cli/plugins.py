@@ -27,11 +27,11 @@ def _load(sources: tuple[str, ...]) -> Any:
     from neuraxis.cli.plugin_sources import load_all
 
     if sources:
-        named = list(sources)
+        names = list(sources)
     else:
         choices = Choices()
-        named = plugin_sources(choices, settings_of(choices))
-    return load_all(named)
+        names = plugin_sources(choices, settings_of(choices))
+    return load_all(names)
 
 
 @plugins.command("list", short_help="List what can be called.")
@@ -95,8 +95,8 @@ def show(name: str, source: tuple[str, ...]) -> int:
             return 0
     if errors:
         raise errors[0]
-    known = ", ".join(plugin.spec.name for plugin in loaded)
-    raise ConfigError(f"there is no plugin {name!r}; there are: {known}")
+    names = ", ".join(plugin.spec.name for plugin in loaded)
+    raise ConfigError(f"there is no plugin {name!r}; there are: {names}")
 
 
 @plugins.command(short_help="List everything that is wrong with plugins.")
@@ -108,8 +108,8 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
 
     problems: list[Any] = []
     failed = 0
-    for given in _files(path):
-        loaded, errors = _load((given,))
+    for file in _files(path):
+        loaded, errors = _load((file,))
         for error in errors:
             failed += 1
             problems += error.problems
@@ -125,7 +125,7 @@ def check(path: tuple[str, ...], as_json: bool) -> int:
                     echo(str(problem), err=True)
                 commands = ", ".join(plugin.commands) or "no command"
                 verdict = "is valid" if is_valid else "cannot be called"
-                echo(f"{given}: {plugin.spec.name} {verdict} ({commands})")
+                echo(f"{file}: {plugin.spec.name} {verdict} ({commands})")
     if as_json:
         echo_json([*map(asdict, problems)])
     return 1 if failed else 0
@@ -199,51 +199,51 @@ def lock(
     from neuraxis.plugins.lock_file import FILE_NAME, read_lock, write_lock
     from neuraxis.plugins.lock_file import accept as accepted
 
-    given = (*source, *plugin)
+    arguments = (*source, *plugin)
     choices = Choices()
-    named = given or plugin_sources(choices, settings_of(choices))
-    loaded, errors = load_all([item for item in named if not is_builtin(item)])
+    names = arguments or plugin_sources(choices, settings_of(choices))
+    loaded, errors = load_all([item for item in names if not is_builtin(item)])
     if errors:
         raise errors[0]
     file = Path(path or FILE_NAME)
     specs = [plugin.spec for plugin in loaded]
-    known = {spec.name for spec in specs}
-    if wrong := [name for name in accept if name not in known]:
+    plugin_names = {spec.name for spec in specs}
+    if wrong := [name for name in accept if name not in plugin_names]:
         raise ConfigError(
             f"--accept {wrong[0]}: no such plugin; there are: "
-            f"{', '.join(sorted(known))}"
+            f"{', '.join(sorted(plugin_names))}"
         )
     before = read_lock(file, anew=accept)
-    kept, refused = accepted(before, specs, accept, taken=builtin_names())
+    entries, refused = accepted(before, specs, accept, taken=builtin_names())
     for name, lines in refused.items():
-        again = " ".join(("neuraxis plugins lock", *given, "--accept", name))
-        echo(f"{name} is not accepted yet; to accept it: {again}", err=True)
+        command = " ".join(("neuraxis plugins lock", *arguments, "--accept", name))
+        echo(f"{name} is not accepted yet; to accept it: {command}", err=True)
         for line in lines:
             echo(f"    {line}", err=True)
-    write_lock(file, kept)
-    added = [name for name in kept if before is None or name not in before]
+    write_lock(file, entries)
+    added = [name for name in entries if before is None or name not in before]
     new = f", new: {', '.join(added)}" * bool(added)
-    echo(f"{file}: {counted(len(kept), 'plugin')}{new}")
+    echo(f"{file}: {counted(len(entries), 'plugin')}{new}")
     return 1 if refused else 0
 
 
 def _files(paths: tuple[str, ...]) -> list[str]:
     """Return each path; a folder without config.yaml stands for its manifests."""
-    found: list[str] = []
+    files: list[str] = []
     for text in paths:
         folder = Path(text)
         if folder.is_dir() and not (folder / "config.yaml").is_file():
-            inside = sorted(
+            manifests = sorted(
                 str(item)
                 for pattern in ("*.yaml", "*.yml", "*/config.yaml")
                 for item in folder.glob(pattern)
             )
-            if not inside:
+            if not manifests:
                 raise ConfigError(f"{text}: there is no config.yaml in this folder")
-            found += inside
+            files += manifests
         else:
-            found.append(text)
-    return found
+            files.append(text)
+    return files
 
 
 _MANIFEST = """\

@@ -27,12 +27,12 @@ def prompt(request: str, as_json: bool, **options: Any) -> int:
 
     choices = replace(Choices(**options), journal="memory")
     with make_session(choices, model=ScriptedModel([])) as session:
-        line = (
+        text = (
             [Message(role="user", content=session.dialect.request(request))]
             if request
             else []
         )
-        sent = session.prompt(line)
+        sent = session.prompt(text)
         if as_json:
             written: dict[str, Any] = {
                 "messages": [

@@ -39,7 +39,7 @@ EXIT = {
 _UNREAD = {
     "malformed_reply", "truncated_reply", "duplicate_key", "receiver_id_not_allowed",
 }  # fmt: skip
-"""What could not be read may have been no call, and is printed again."""
+"""Error codes after which the reply may have been no call."""
 
 
 @click.command(short_help="Answer one request.")
@@ -121,8 +121,8 @@ def code_of(answer: Answer, refused: bool = False) -> int:
 
     Args:
         answer: how the run ended.
-        refused: the last calls that the model wrote did not pass their check, so that
-            they are no calls of the answer.
+        refused: whether the model's last calls failed their check, so that the answer
+            does not have them.
     """
     if answer.outcome != "answered":
         return EXIT.get(answer.outcome, 1)
@@ -175,7 +175,7 @@ def ask(
         The answer, and its exit code.
 
     Raises:
-        KeyboardInterrupt: the person pressed Ctrl-C; commands were told to stop.
+        KeyboardInterrupt: the user pressed Ctrl-C; commands were told to stop.
         Signalled: the process is to end; commands were told to stop.
     """
     if as_json:
@@ -195,8 +195,8 @@ def ask(
     if request is None and plan is not None:
         live.number(plan.steps)
     elif plan is not None and plan.asked:
-        left = [one for one in plan.steps if one not in plan.ended]
-        calls = ", ".join(f"{one} {plan.steps[one]['tool']}" for one in left)
+        unfinished = [one for one in plan.steps if one not in plan.ended]
+        calls = ", ".join(f"{one} {plan.steps[one]['tool']}" for one in unfinished)
         echo(
             f"not run, since you asked for something else: {one_line(calls)}", err=True
         )
@@ -264,12 +264,12 @@ def question_lines(questions: Iterable[Question]) -> Iterable[str]:
 
 
 def say_next(session: Session) -> None:
-    """Say how to answer what waits for approval, and to continue."""
+    """Print how to answer open questions, and how to continue."""
     questions = session.pending()
     if questions:
-        named = f"{session.id} {questions[0].id}"
-        echo(f"to approve: neuraxis sessions approve {named}", err=True)
-        echo(f"or to deny: neuraxis sessions deny {named} REASON", err=True)
+        question = f"{session.id} {questions[0].id}"
+        echo(f"to approve: neuraxis sessions approve {question}", err=True)
+        echo(f"or to deny: neuraxis sessions deny {question} REASON", err=True)
         echo(f"then: {resuming(session.id)}", err=True)
 
 
@@ -286,16 +286,16 @@ def show_answer(
 ) -> None:
     """Show the answer, with tables and pictures, and what failed.
 
-    The answer goes to standard output, all else to standard error. What was `printed`
-    while it came is not printed again.
+    The answer goes to standard output, everything else to standard error. What was
+    already printed is not repeated.
     """
     from neuraxis.cli.display.markdown import print_markdown
     from neuraxis.cli.display.objects import print_object
 
     text = inert(answer.text)
-    rest = text[len(printed) :] if text.startswith(printed) else text
-    if rest.strip():
-        print_markdown(rest, after=bool(printed.strip()))
+    remainder = text[len(printed) :] if text.startswith(printed) else text
+    if remainder.strip():
+        print_markdown(remainder, after=bool(printed.strip()))
     if answer.error:
         echo(f"neuraxis: {answer.error}", err=True)
     if answer.outcome == "waiting":

@@ -60,18 +60,18 @@ def sessions() -> None:
 
 
 def _journal(path: str | None) -> Journal:
-    own = path or journal_path(settings_of(Choices()))
-    found = existing_journal(own, named=path is not None)
-    if found is not None:
-        return found
+    journal_file = path or journal_path(settings_of(Choices()))
+    opened = existing_journal(journal_file, named=path is not None)
+    if opened is not None:
+        return opened
     from neuraxis.journal import open_journal
 
-    echo(f"there are no sessions yet: {own} does not exist", err=True)
+    echo(f"there are no sessions yet: {journal_file} does not exist", err=True)
     return open_journal("memory")
 
 
 def _when(at: float) -> str:
-    """Return a time as the clock here shows it."""
+    """Return a time in the local time zone."""
     from datetime import datetime
 
     return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M:%S}"
@@ -90,23 +90,23 @@ def ls(journal: str | None, as_json: bool, whole: bool) -> int:
     from neuraxis.session.past import waiting
 
     with closing(_journal(journal)) as opened:
-        known = waiting.list_sessions(opened)
+        infos = waiting.list_sessions(opened)
     if as_json:
-        echo_json([asdict(info) for info in known])
+        echo_json([asdict(info) for info in infos])
         return 0
-    more = 0 if whole else len(known) - _LISTED
-    known = known if more <= 0 else known[:_LISTED]
-    ids = [one_line(info.session) for info in known]
+    omitted = 0 if whole else len(infos) - _LISTED
+    infos = infos if omitted <= 0 else infos[:_LISTED]
+    ids = [one_line(info.session) for info in infos]
     width = max(map(len, ids), default=0)
-    if known:
+    if infos:
         echo(f"{'session':<{width}}  {'last used':<19}  events  state       request")
-    for own, info in zip(ids, known, strict=True):
+    for session_id, info in zip(ids, infos, strict=True):
         echo(
-            f"{own:<{width}}  {_when(info.ended)}  {info.events:>6}  "
+            f"{session_id:<{width}}  {_when(info.ended)}  {info.events:>6}  "
             f"{info.state:<10}  {one_line(info.title)}".rstrip()
         )
-    if more > 0:
-        echo(f"… and {more:,} more: --all")
+    if omitted > 0:
+        echo(f"… and {omitted:,} more: --all")
     return 0
 
 
@@ -122,10 +122,10 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
     from neuraxis.events import Unknown, to_json
 
     with closing(_journal(journal)) as opened:
-        own = session_in(opened.sessions(), session)
-        entries = opened.read(own)
+        session_id = session_in(opened.sessions(), session)
+        entries = opened.read(session_id)
     if entries and not as_json:
-        echo(f"session {one_line(own)}, begun {_when(entries[0].at)}")
+        echo(f"session {one_line(session_id)}, begun {_when(entries[0].at)}")
     for entry in entries:
         event = entry.event
         written = (
@@ -145,7 +145,7 @@ def show(session: str, journal: str | None, as_json: bool) -> int:
 
 
 def _fields(event: Event | Unknown, written: Mapping[str, Json]) -> str:
-    """Return the fields that say something: not empty, not their default."""
+    """Return the fields that are neither empty nor their default."""
     defaults = {item.name: item.default for item in fields(event)}
     texts: list[str] = []
     for name, value in written.items():
@@ -171,18 +171,20 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
     from neuraxis.session.past import waiting
 
     with closing(_journal(journal)) as opened:
-        known = waiting.list_sessions(opened)
+        infos = waiting.list_sessions(opened)
         if session is not None:
-            own = session_in(known, session)
-            known = [info for info in known if info.session == own]
-        ids = [info.session for info in known if info.state == "waiting"]
-        found = [each for own in ids for each in waiting.pending(opened, own)]
-    for question in found:
+            session_id = session_in(infos, session)
+            infos = [info for info in infos if info.session == session_id]
+        ids = [info.session for info in infos if info.state == "waiting"]
+        questions = [
+            each for session_id in ids for each in waiting.pending(opened, session_id)
+        ]
+    for question in questions:
         if as_json:
             echo_json(question.to_json())
     if not as_json:
-        echo("\n".join(question_lines(found)) or "nothing waits for approval")
-        for info in known:
+        echo("\n".join(question_lines(questions)) or "nothing waits for approval")
+        for info in infos:
             if info.state == "ready":
                 echo(f"{info.session} is answered; now: {resuming(info.session)}")
     return 0
@@ -241,16 +243,16 @@ def rm(session: str, journal: str | None, yes: bool) -> int:
 
     opened = _journal(journal)
     try:
-        known = opened.sessions()
-        own = session_in(known, session)
+        infos = opened.sessions()
+        session_id = session_in(infos, session)
         if not yes:
-            (info,) = (info for info in known if info.session == own)
+            (info,) = (info for info in infos if info.session == session_id)
             _confirm_deletion(info, is_somebody_there())
         objects = asset_folder(settings_of(Choices(journal=journal)))
-        delete_session(opened, own, asset_folder=objects)
+        delete_session(opened, session_id, asset_folder=objects)
     finally:
         opened.close()
-    echo(f"deleted: {one_line(own)}")
+    echo(f"deleted: {one_line(session_id)}")
     return 0
 
 
@@ -258,15 +260,19 @@ def _confirm_deletion(info: SessionInfo, is_somebody_there: bool) -> None:
     """Ask whether to delete a session.
 
     Raises:
-        ConfigError: the answer is no, or nobody can be asked.
+        ConfigError: the user declines, or cannot be asked.
     """
-    named = one_line(info.session)
+    session = one_line(info.session)
     if not is_somebody_there:
-        raise ConfigError(f"session {named} was not deleted: write --yes to delete it")
+        raise ConfigError(
+            f"session {session} was not deleted: write --yes to delete it"
+        )
     title = f", {one_line(info.title)}" if info.title else ""
-    text = f"Delete session {named} ({counted(info.events, 'event')}{title}) for good?"
+    text = (
+        f"Delete session {session} ({counted(info.events, 'event')}{title}) for good?"
+    )
     if not click.confirm(text, default=False, err=True):
-        raise ConfigError(f"session {named} was not deleted")
+        raise ConfigError(f"session {session} was not deleted")
 
 
 def _answer(
@@ -276,17 +282,15 @@ def _answer(
     from neuraxis.session.past import waiting
 
     with closing(_journal(journal)) as opened:
-        own = session_in(opened.sessions(), session)
-        opened.claim(own)
-        answered = waiting.answer(opened, own, question, **said)
-        left = waiting.pending(opened, own)
+        session_id = session_in(opened.sessions(), session)
+        opened.claim(session_id)
+        answered = waiting.answer(opened, session_id, question, **said)
+        open_questions = waiting.pending(opened, session_id)
     verb = "approved" if answered.allowed else "denied"
-    after = (
-        f"still open: {', '.join(each.id for each in left)} (neuraxis sessions pending "
-        f"{own})"
-        if left
-        else f"now: {resuming(own)}"
-    )
+    after = f"now: {resuming(session_id)}"
+    if open_questions:
+        ids = ", ".join(item.id for item in open_questions)
+        after = f"still open: {ids} (neuraxis sessions pending {session_id})"
     echo(f"{question} is {verb}; {after}")
 
 

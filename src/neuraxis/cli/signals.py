@@ -1,8 +1,8 @@
-"""Signals of the command line: stop what runs, then end.
+"""Handle signals on the command line: stop the run, then exit.
 
 Only the command line installs handlers; the library never does. A signal cancels the
-run, which stops its commands and writes its end; outside of a run it ends the command
-line where it stands. Processes that commands started and left are ended last.
+run, which stops its commands and writes its end; outside a run it ends the command line
+at once. Processes that commands left running are ended last.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _GRACE = 1.0
-"""Seconds in which a process that was asked to end has to."""
+"""Seconds that a process has to end after SIGTERM."""
 _ROUNDS = 3
-"""A command may start another process after its first one was ended."""
+"""Maximum rounds: a command may start another process after one was ended."""
 
 
 class Signalled(BaseException):
@@ -41,13 +41,13 @@ class Signalled(BaseException):
 
 
 class _State:
-    """What the handler knows."""
+    """State of the signal handler."""
 
     def __init__(self) -> None:
         self.number = 0
         """The signal that came, or 0."""
         self.stop: tuple[asyncio.AbstractEventLoop, asyncio.Task[object]] | None = None
-        """The run that is to be cancelled."""
+        """Cancels the current run."""
         self.is_terminal: tuple[int, ...] = ()
 
 
@@ -74,14 +74,14 @@ def _is_terminal(descriptor: int) -> bool:
 
 
 def _handle(number: int, _: FrameType | None) -> None:
-    again = _STATE.number
+    earlier = _STATE.number
     if number != signal.SIGINT:
-        if again and again != signal.SIGINT:
-            return  # a shell and a service manager send both, one after the other
+        if earlier and earlier != signal.SIGINT:
+            return  # shells and service managers send both, one after the other
         if number == getattr(signal, "SIGHUP", 0):
             _leave_terminal()
     _STATE.number = number
-    if _STATE.stop is not None and not again:
+    if _STATE.stop is not None and not earlier:
         loop, task = _STATE.stop
         with contextlib.suppress(RuntimeError):  # closed in between
             loop.call_soon_threadsafe(task.cancel)
@@ -90,7 +90,7 @@ def _handle(number: int, _: FrameType | None) -> None:
 
 
 def _leave_terminal() -> None:
-    """Write to nothing, since the terminal is gone."""
+    """Redirect output to nowhere, since the terminal is gone."""
     with contextlib.suppress(OSError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         for descriptor in _STATE.is_terminal:
@@ -98,7 +98,7 @@ def _leave_terminal() -> None:
 
 
 def raise_received() -> NoReturn:
-    """Raise what the signal that came means: `KeyboardInterrupt` is Ctrl-C's.
+    """Raise the exception for a received signal.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; `chat` goes on after it.
@@ -132,7 +132,7 @@ def cancelled_by_signals() -> Generator[None]:
 
 @contextlib.contextmanager
 def children_ended() -> Generator[None]:
-    """End the processes that were started inside, where it is broken off."""
+    """End the processes that were started inside if it is interrupted."""
     before = frozenset(descendants())
     try:
         yield
@@ -166,36 +166,36 @@ def run_to_end(work: Coroutine[Any, Any, None]) -> None:
 
 
 def end_descendants(spared: Collection[int]) -> None:
-    """End all child processes but the `spared`: ask, then kill."""
+    """End all child processes except `spared`: terminate, then kill."""
     for _ in range(_ROUNDS):
-        found = [own for own in descendants() if own not in spared]
-        if not found:
+        children = [pid for pid in descendants() if pid not in spared]
+        if not children:
             return
-        for number in found:
+        for number in children:
             _send(number, signal.SIGTERM)
         until = time.monotonic() + _GRACE
-        while found and time.monotonic() < until:
+        while children and time.monotonic() < until:
             time.sleep(0.02)
-            found = [own for own in descendants() if own in found]
-        for number in found:
+            children = [pid for pid in descendants() if pid in children]
+        for number in children:
             _send(number, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def _send(number: int, what: int) -> None:
+def _send(number: int, signal_number: int) -> None:
     with contextlib.suppress(OSError):  # it ended by itself
-        os.kill(number, what)
+        os.kill(number, signal_number)
 
 
 def descendants() -> list[int]:
     """Return the ids of all child processes, parents first."""
-    below: dict[int, list[int]] = {}
-    for own, parent in _processes():
-        below.setdefault(parent, []).append(own)
-    found, at = [os.getpid()], 0
-    while at < len(found):
-        found += below.get(found[at], ())
+    children: dict[int, list[int]] = {}
+    for pid, parent in _processes():
+        children.setdefault(parent, []).append(pid)
+    pids, at = [os.getpid()], 0
+    while at < len(pids):
+        pids += children.get(pids[at], ())
         at += 1
-    return found[1:]
+    return pids[1:]
 
 
 def _processes() -> Iterator[tuple[int, int]]:
@@ -226,9 +226,9 @@ def _listed() -> Iterator[tuple[int, int]]:
     ) as lister:
         text = lister.communicate()[0]
     for line in text.splitlines():
-        own, parent, state = line.split()[:3]
-        if not state.startswith("Z") and int(own) != lister.pid:
-            yield int(own), int(parent)
+        pid, parent, state = line.split()[:3]
+        if not state.startswith("Z") and int(pid) != lister.pid:
+            yield int(pid), int(parent)
 
 
 def leave(code: int) -> NoReturn:
@@ -236,9 +236,9 @@ def leave(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # the terminal is gone
             stream.flush()
-    here = threading.current_thread()
+    current = threading.current_thread()
     if any(
-        not thread.daemon and thread is not here for thread in threading.enumerate()
+        not thread.daemon and thread is not current for thread in threading.enumerate()
     ):
         os._exit(code)
     sys.exit(code)

@@ -37,8 +37,8 @@ def attach_piped(session: Session, *, is_asked_for: bool) -> str | None:
         return None
     from neuraxis.parsing.encodings import text_of
 
-    found = text_of(data)
-    return session.attach(data if found is None else found[0], NAME)
+    decoded = text_of(data)
+    return session.attach(data if decoded is None else decoded[0], NAME)
 
 
 def _read(*, is_asked_for: bool) -> bytes:

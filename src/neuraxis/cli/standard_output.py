@@ -27,39 +27,39 @@ def kept_for_answers() -> Generator[None]:
     if _kept:
         yield
         return
-    own = sys.stdout
-    own.flush()
+    stdout = sys.stdout
+    stdout.flush()
     with contextlib.ExitStack() as after:
-        _kept.append(after.enter_context(_beside(own)))
+        _kept.append(after.enter_context(_beside(stdout)))
         sys.stdout = sys.stderr
         try:
             yield
         finally:
-            sys.stdout = own
+            sys.stdout = stdout
             _kept.pop().flush()
 
 
 @contextlib.contextmanager
-def _beside(own: TextIO) -> Generator[TextIO]:
+def _beside(stdout: TextIO) -> Generator[TextIO]:
     """Return a stream beside standard output, which leads to standard error.
 
     A process that a plugin starts has its descriptor. On a terminal both are one.
     """
     try:
-        descriptor = own.fileno()
+        descriptor = stdout.fileno()
     except (AttributeError, OSError, ValueError):
         descriptor = -1  # as in a test
-    if descriptor != 1 or own.isatty():
-        yield own
+    if descriptor != 1 or stdout.isatty():
+        yield stdout
         return
-    way = os.dup(1)
-    with open(way, "w", encoding=own.encoding, errors=own.errors) as stream:
+    duplicate = os.dup(1)
+    with open(duplicate, "w", encoding=stdout.encoding, errors=stdout.errors) as stream:
         os.dup2(2, 1)
         try:
             yield stream
         finally:
-            own.flush()  # what a plugin wrote to a stream that it had kept
-            os.dup2(way, 1)
+            stdout.flush()  # what a plugin wrote to a stream that it had kept
+            os.dup2(duplicate, 1)
 
 
 def answers_alone(command: Callable[P, R]) -> Callable[P, R]:

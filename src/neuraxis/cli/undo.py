@@ -47,10 +47,10 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
     if opened is None:
         raise ConfigError(f"there is nothing to undo: there is no journal {path}")
     with closing(opened):
-        known = opened.sessions()
+        infos = opened.sessions()
         if given is not None:
-            own = session_in(known, given)
-            known = [info for info in known if info.session == own]
+            session_id = session_in(infos, given)
+            infos = [info for info in infos if info.session == session_id]
         elsewhere: list[_Change] = []
 
         def is_meant(change: _Change) -> bool:
@@ -60,14 +60,14 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
             elsewhere.append(change)
             return False
 
-        while (last := _last_of(opened, known, is_meant)) is not None:
+        while (last := _last_of(opened, infos, is_meant)) is not None:
             undone = _undo(opened, last, Path(path), usual, yes)
             if undone.run:  # else its files are as they were before
                 request = last.requests.get(undone.run)
                 what = short(request) if request else "the calls"
                 echo(f"undoing {what} of session {last.session}", err=True)
                 return show_undone(undone)
-    where = f"session {known[0].session}" if given else f"the journal {path}"
+    where = f"session {infos[0].session}" if given else f"the journal {path}"
     text = f"nothing to undo: no run in {where} changed a file"
     if elsewhere:
         other = max(elsewhere, key=lambda change: change.at)

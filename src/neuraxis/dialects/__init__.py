@@ -1,7 +1,7 @@
 """Dialects: the formats in which models write calls and read results.
 
-A dialect is one module here that implements the `Dialect` protocol. None of them raises
-on what a model wrote: mistakes are `Reply.errors`.
+A dialect is a package or module here that implements the `Dialect` protocol. None
+raises an exception on a model's output: mistakes are in `Reply.errors`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Dialect(Protocol):
         ...
 
     def notation(self, schema: Mapping[str, Json]) -> str:
-        """Return an object's schema in the notation that commands have."""
+        """Return an object's schema in the notation of the commands."""
         ...
 
     def request(self, text: str) -> str:

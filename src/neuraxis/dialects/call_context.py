@@ -1,8 +1,8 @@
-"""Sentences around a call that leave open whether it is made.
+"""Detect sentences around a call that leave open whether it is made.
 
 The last main clause before a call decides, without its relative clauses: it must be
-the model's own, of now, and about this call. Participles are of now; a past has a
-subject. The words behind the call do not report, deny or explain it.
+the model's own, in the present, and about this call. A participle counts as present; a
+past tense has a subject. The words after the call do not report, deny or explain it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAYBE = re.compile(
     r"|^\W*(?:later|tomorrow|tonight)\b(?!['’])[^.]*\b(?:i|we)\b[^.]*$",
     re.IGNORECASE,
 )
-"""What could be, will be later, or is refused."""
+"""Clauses in the conditional or the future, or that refuse."""
 _SHOWN = re.compile(
     rf"(?:\bnot|\bnever|n['’]t) (?:\w+ )?{ACT}(?:e|te|y)?"
     r" (?:it|that|the following|this)\b"
@@ -35,7 +35,7 @@ _BEFORE_CLAUSE = re.compile(
     rf"|[,–—-] (?=(?:he|here|i|it|let|she|that|the|they|this|we|you|{_ING})\b))",
     re.IGNORECASE,
 )
-"""What stands before the last main clause."""
+"""The text before the last main clause."""
 _NOW = re.compile(
     r"\W*(?:(?:i|we)(?:['’](?:ll|m)| am| can| must| need| want| will)"
     rf"|let(?:['’]s| me| us))\b|\W*{_ING}",
@@ -74,7 +74,7 @@ _ITS = (
     r"(?:an?|any|it|its|me|my|one|that|the|their|them|these|this|those|two|us|you"
     r"|your)\b"
 )
-"""What an object begins with."""
+"""First word of a grammatical object."""
 _THIS = r"(?:it|that|the following|them|these|this)\b"
 _NOT_BE = r"(?: (?!are|be|been|is)\w+)?"
 _PAST = (
@@ -86,18 +86,18 @@ _OPEN = re.compile(
     rf"{_PAST}"
     r"|^\W*(?:(?:\w+ ){1,3}ago|earlier today|last (?:month|night|time|week|year|\w+day)"
     r"|previously|this morning|yesterday)\b(?!['’])"
-    # said by others: "The README says to run", "Maria asks me to send"
+    # reported speech: "The README says to run", "Maria asks me to send"
     rf"| {_SAYS} (?:how|to|{_ITS}|{_ING})|\b(?!allow|let|need)\w+ (?:me|us) to\b"
     rf"|\w[^\Ws](?:s|ed) (?:[\w'’]+ ){{1,3}}to {ACT}\w*(?: {_THIS})?\W*$"
-    # for the user to do: "You do it like so", "Use this", "Copy the following"
+    # instructions to the user: "You do it like so", "Use this", "Copy the following"
     r"|^\W*you\b"
     r"|(?:^|, )\W*(?:please )?(?:call|copy|paste|post|run|send|try|type|use|write)"
     rf" {_THIS}"
-    # of a call as another's: "The page gives this", "Feel free to copy the following"
+    # somebody else's call: "The page gives this", "Feel free to copy the following"
     r"|^(?!.*\b(?:here|i|is|let|we)\b).*"
     r"\b(?!(?:after|as|at|before|by|do|for|from|in|like|need|of|on|to|with)\b)\w+ "
     r"(?:the following|this)(?: (?:as|in|into|through|to)\b.*)?\W*$"
-    # of calls in general: "A call has two fields", "The syntax is", "How to call"
+    # calls in general: "A call has two fields", "The syntax is", "How to call"
     rf"|^\W*(?:(?:an?|any|each|every|such an?) (?:[\w-]+ )*?{_CALL}"
     rf"|(?:\w+ )?{_CALL}s|the (?:\w+ )?{_FORM})\b.*?"
     r"\b(?:can|consists?|has|have|is|looks?|must|should|would)\b"
@@ -116,7 +116,7 @@ _WISH = re.compile(
     r"(?: (?:me|us) to| for| to)?\b",
     re.IGNORECASE,
 )
-"""What the user asks for, to whom the call answers."""
+"""Clause about the user's request, which the call answers."""
 _BEHIND = re.compile(
     # denied: "I have not followed it"
     r"\b(?:i|we)(?:['’]ve| am| could| did| do| had| have| was| will| would)?"
@@ -139,7 +139,7 @@ _NEXT_STEP = re.compile(r"^\W*(?:\w+ )?(\d{1,2})[.):]", re.MULTILINE)
 
 
 def leads_elsewhere(line: str) -> bool:
-    """Return whether the line before a call leads into another one."""
+    """Return whether the line before a call introduces another call."""
     sentences = _BEFORE_SENTENCE.match(line)
     if _MAYBE.search(line[sentences.end() :] if sentences else line):
         return True
@@ -149,18 +149,20 @@ def leads_elsewhere(line: str) -> bool:
     clause = line[before.end() :] if before else line
     if _NOW.match(clause):
         return False
-    here = _HERE.match(clause)
-    main = here[0] if here else _RELATIVE.sub(r"\1", clause)
-    wish = _WISH.match(main)
-    return _OPEN.search(main[wish.end() :] if wish else main) is not None
+    announcement = _HERE.match(clause)
+    statement = announcement[0] if announcement else _RELATIVE.sub(r"\1", clause)
+    request = _WISH.match(statement)
+    return (
+        _OPEN.search(statement[request.end() :] if request else statement) is not None
+    )
 
 
-def is_reported(rest: str) -> bool:
-    """Return whether the words behind a call report, deny or explain it."""
-    return _BEHIND.search(rest.lstrip()) is not None
+def is_reported(following: str) -> bool:
+    """Return whether the words after a call report, deny or explain it."""
+    return _BEHIND.search(following.lstrip()) is not None
 
 
-def is_step(line: str, rest: str) -> bool:
-    """Return whether a numbered text goes on behind a call."""
+def is_step(line: str, following: str) -> bool:
+    """Return whether a numbered list continues after a call."""
     steps = _STEP.findall(line)
-    return bool(steps) and str(int(steps[-1]) + 1) in _NEXT_STEP.findall(rest)
+    return bool(steps) and str(int(steps[-1]) + 1) in _NEXT_STEP.findall(following)

@@ -1,6 +1,6 @@
 """Replies that the server cut off: nothing of them runs (rule D10).
 
-Every dialect asks this at once; the patterns that read a whole reply come later.
+Every dialect checks this first, before it imports the patterns that read a whole reply.
 """
 
 from __future__ import annotations

@@ -18,13 +18,13 @@ MESSAGE = "{{ message }}"
 PLUGINS = "{plugins}"
 LEFT_OUT = "{left_out}"
 
-# the published intents template ends its raw part with a typing error, rule C1
+# the published intents template ends its raw part with a typo, rule C1
 _RAW_TAG = re.compile(r"\{%-?\s*+(?:end)?raw\s*+`?\s*+-?%\}\n?")
 _MESSAGE = re.compile(r"\{\{-?\s*message\s*-?\}\}")
 
 
 class Template(Struct, frozen=True, kw_only=True):
-    """Text before and behind the place to fill."""
+    """Text before and after the place to fill."""
 
     before: str
     after: str
@@ -35,15 +35,15 @@ class Template(Struct, frozen=True, kw_only=True):
 
 
 def own_text(name: str) -> str:
-    """Return our own instruction text of that name."""
+    """Return the built-in instruction text of that name."""
     # `importlib.resources` would import zipfile, tempfile and their dependencies
     return read_text(Path(__file__).parent / "prompts" / name)
 
 
 def instruction_text(name: str, *, goes_on: bool) -> str:
-    """Return our own instruction text for a session's `on_error`.
+    """Return the built-in instruction text for a session's `on_error`.
 
-    `goes_on`: steps that do not depend on a failed one run all the same.
+    `goes_on`: steps that do not depend on a failed step still run.
     """
     return own_text(name).replace(LEFT_OUT, left_out(goes_on=goes_on))
 
@@ -69,14 +69,14 @@ def read_text(path: Path) -> str:
 def load_message_template(path: Path) -> Template:
     """Load a template with place `{{ message }}`; remove raw tags (C1)."""
     text = _RAW_TAG.sub("", read_text(path))
-    found = list(_MESSAGE.finditer(text))
-    if not found:
+    matches = list(_MESSAGE.finditer(text))
+    if not matches:
         raise TemplateError(
             f"template {path}: expected {MESSAGE} where the user's message goes, "
             "found none"
         )
     # examples of the text may mention the token; the last one is the real place
-    return Template(before=text[: found[-1].start()], after=text[found[-1].end() :])
+    return Template(before=text[: matches[-1].start()], after=text[matches[-1].end() :])
 
 
 def load_plugins_template(path: Path) -> Template:

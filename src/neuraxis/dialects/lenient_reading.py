@@ -27,48 +27,48 @@ FENCED = "a fence or tag around the block"
 ONLY_FIRST = "only the first block was read"
 
 NEXT_QUESTION = re.compile(r"^(?:q:|# Evaluate this)", re.MULTILINE)
-"""Begin of what a model asks itself behind its calls."""
+"""Beginning of a question that a model invents after its calls."""
 _REACT = re.compile(
     r"\s*(?:Question:[^\n]*\n\s*)?Thought:.*?(?:\nFinal Answer:|\Z)", re.DOTALL
 )
 _ANSWER_LABEL = re.compile(r"\s*a:[ \t]*\n?")
 
 
-def thoughts(text: str, found: Sequence[Piece]) -> tuple[str, ...]:
+def thoughts(text: str, pieces: Sequence[Piece]) -> tuple[str, ...]:
     """Return the thoughts among the pieces, without their tags."""
     return tuple(
         thought_text(text[piece.start : piece.end])
-        for piece in found
+        for piece in pieces
         if piece.kind == "thought"
     )
 
 
-def open_thought(text: str, found: Sequence[Piece]) -> CallError | None:
+def open_thought(text: str, pieces: Sequence[Piece]) -> CallError | None:
     """Return an error for an unclosed thought, which may hide the reply."""
-    if not found or found[-1].kind != "thought":
+    if not pieces or pieces[-1].kind != "thought":
         return None
-    if is_closed(text[found[-1].start : found[-1].end]):
+    if is_closed(text[pieces[-1].start : pieces[-1].end]):
         return None
     return malformed_reply("the thought that begins with <think> is not closed.")
 
 
-def own_turn(found: list[Piece], is_ours: Callable[[Piece], bool]) -> list[Piece]:
+def own_turn(pieces: list[Piece], is_ours: Callable[[Piece], bool]) -> list[Piece]:
     """Return the pieces before the end of the model's turn.
 
-    Behind it stands what the model imagines that others say.
+    The text after it is what the model imagines that others say.
     """
     called = False
-    for index, piece in enumerate(found):
+    for index, piece in enumerate(pieces):
         if called and piece.marker == "turn":
-            return found[:index]
+            return pieces[:index]
         called = called or is_ours(piece)
-    return found
+    return pieces
 
 
 def adjacent(text: str, values: Sequence[Piece]) -> list[list[Piece]]:
     """Group values with nothing between them but fences and commas.
 
-    The tokens of a chat template are fences, too.
+    Chat template tokens count as fences.
     """
     groups: list[list[Piece]] = []
     for piece in values:
@@ -84,28 +84,28 @@ def adjacent(text: str, values: Sequence[Piece]) -> list[list[Piece]]:
 
 def words_around(
     text: str,
-    found: Sequence[Piece],
+    pieces: Sequence[Piece],
     block: Collection[Piece],
     is_ours: Callable[[Piece], bool],
     notes: dict[str, None],
 ) -> tuple[str, ...]:
     """Return the text around the block, without thoughts, frames and fences."""
-    taken = {piece.start for piece in block}
+    starts = {piece.start for piece in block}
     stretches = [""]
     after_block = block_seen = False
-    for piece in found:
+    for piece in pieces:
         part = text[piece.start : piece.end]
-        kept = piece.marker == "turn" and not part.startswith("<")
-        if block and (piece.start in taken or is_ours(piece) or piece.marker):
+        is_label = piece.marker == "turn" and not part.startswith("<")
+        if block and (piece.start in starts or is_ours(piece) or piece.marker):
             bare = strip_fence_before(stretches[-1])
             if bare != stretches[-1]:
                 notes[FENCED] = None
             stretches[-1] = bare
             stretches.append("")
             after_block = True
-            block_seen = block_seen or piece.start in taken
+            block_seen = block_seen or piece.start in starts
             continue
-        if (piece.marker and not kept) or piece.kind == "thought":
+        if (piece.marker and not is_label) or piece.kind == "thought":
             stretches.append("")
             continue
         if after_block:
@@ -119,9 +119,9 @@ def words_around(
     label = _ANSWER_LABEL.match(stretches[0])
     if label is not None:
         stretches[0] = stretches[0][label.end() :]
-    thought = _REACT.match(stretches[0])
-    if thought is not None and (block or thought[0].endswith(":")):
-        stretches[0] = stretches[0][thought.end() :]
+    react_label = _REACT.match(stretches[0])
+    if react_label is not None and (block or react_label[0].endswith(":")):
+        stretches[0] = stretches[0][react_label.end() :]
     bare = [_words(part, whole=not block) for part in stretches]
     texts = tuple(part for part in bare if part)
     if block and texts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.call_errors import to_json
@@ -32,21 +32,11 @@ _FRAME = re.compile(
 )
 """Text that a model's server or chat template may interpret as markup.
 
-The forms in which models are trained to write calls, and the words around turns.
+The forms in which models are trained to write calls, and the tokens around turns.
 """
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
 
 
-def _encoder() -> Callable[[Json, int], Iterable[str]]:
-    """Return a reusable encoder: `ENCODER` would make one for each value."""
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:  # a Python without the C encoder
-        return lambda value, _: ENCODER.iterencode(value)
-    quote = json.encoder.encode_basestring
-    return make(None, repr, quote, None, ":", ",", False, False, True)
-
-
-_ENCODE = _encoder()
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
@@ -58,68 +48,72 @@ def json_text(value: Json, *, indent: int | None = None) -> str:
         text = json.dumps(value, ensure_ascii=False, indent=indent, default=repr)
     marked = "<" in text or "\x7f" in text or "S]" in text or "T]" in text
     if text.isascii() and not marked:
-        return text  # nothing that the two patterns look for
+        return text  # neither pattern can match
     text = _HALF.sub("\ufffd", text)
     return _FRAME.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def sayable(value: Any, call_id: str, *, whole: bool = False) -> Json:
+def json_for_model(value: Any, call_id: str, *, whole: bool = False) -> Json:
     """Return the value as JSON; long texts and lists are cut.
 
     Args:
-        value: what a command returned.
+        value: the value that a command returned.
         call_id: the id of its asset, for the address of the whole value.
-        whole: cut nothing.
+        whole: do not cut anything.
     """
-    return _say(value, call_id, ("content", "response"), whole)
+    return _json_value(value, call_id, ("content", "response"), whole)
 
 
-def _say(value: Any, call_id: str, path: Path, whole: bool) -> Json:
+def _json_value(value: Any, call_id: str, path: Path, whole: bool) -> Json:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, str):
-        return _say_text(value, call_id, path, whole)
+        return _shortened(value, call_id, path, whole)
     if len(path) > DEPTH:
         return "…[nested too deeply to be said]"
     if isinstance(value, Mapping):
         entries = list(cast("Mapping[Any, Any]", value).items())
-        kept = entries if whole else entries[:ITEM_LIMIT]
-        said: dict[str, Json] = {
-            str(key): _say(item, call_id, (*path, str(key)), whole)
-            for key, item in kept
+        shown_entries = entries if whole else entries[:ITEM_LIMIT]
+        converted: dict[str, Json] = {
+            str(key): _json_value(item, call_id, (*path, str(key)), whole)
+            for key, item in shown_entries
         }
-        if len(kept) < len(entries):
-            said["…"] = _missing("entries", len(kept), len(entries), call_id, path)
-        return said
+        if len(shown_entries) < len(entries):
+            converted["…"] = _cut_note(
+                "entries", len(shown_entries), len(entries), call_id, path
+            )
+        return converted
     if isinstance(value, list | tuple | set | frozenset):
         items = list(cast("list[Any]", value))
-        shown = items if whole else items[:ITEM_LIMIT]
-        listed = [
-            _say(item, call_id, (*path, index), whole)
-            for index, item in enumerate(shown)
+        shown_items = items if whole else items[:ITEM_LIMIT]
+        converted_items = [
+            _json_value(item, call_id, (*path, index), whole)
+            for index, item in enumerate(shown_items)
         ]
-        if len(shown) < len(items):
-            listed.append(_missing("items", len(shown), len(items), call_id, path))
-        return listed
-    return _say_other(value)
+        if len(shown_items) < len(items):
+            converted_items.append(
+                _cut_note("items", len(shown_items), len(items), call_id, path)
+            )
+        return converted_items
+    return _other_value(value)
 
 
-def _say_text(text: str, call_id: str, path: Path, whole: bool) -> str:
+def _shortened(text: str, call_id: str, path: Path, whole: bool) -> str:
     if whole or len(text) <= TEXT_LIMIT:
         return text
-    return text[:TEXT_LIMIT] + _missing(
+    return text[:TEXT_LIMIT] + _cut_note(
         "characters", TEXT_LIMIT, len(text), call_id, path
     )
 
 
-def _missing(what: str, shown: int, there: int, call_id: str, path: Path) -> str:
+def _cut_note(unit: str, shown: int, total: int, call_id: str, path: Path) -> str:
     url = format_url(AssetRef(asset_id=call_id, field_path=path))
-    return f"…[first {shown} of {there} {what}; whole value: {url}]"
+    return f"…[first {shown} of {total} {unit}; whole value: {url}]"
 
 
-def _say_other(value: Any) -> Json:
+def _other_value(value: Any) -> Json:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
@@ -130,21 +124,23 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
     """Return one result as data, for dialects without their own format."""
     call = result.call
     tool = call.command if call.plugin is None else call.target
-    entry: dict[str, Json] = {"step": step, "tool": tool}
+    fields: dict[str, Json] = {"step": step, "tool": tool}
     if call.name:
-        entry["as"] = call.name
-    entry["id"] = result.call.id
-    entry["status"] = result.status
+        fields["as"] = call.name
+    fields["id"] = result.call.id
+    fields["status"] = result.status
     if result.error is not None:
-        entry["error"] = to_json(result.error)
+        fields["error"] = to_json(result.error)
     if result.stored:
-        entry["response"] = format_object(AssetRef(asset_id=result.call.id))
+        fields["response"] = format_object(AssetRef(asset_id=result.call.id))
     elif result.status == "done" or result.value is not None:
         value: Any = result.value
-        entry["response"] = value if is_short_json(value) else sayable(value, call.id)
+        fields["response"] = (
+            value if is_short_json(value) else json_for_model(value, call.id)
+        )
     if result.warnings:
-        entry["warnings"] = list(result.warnings)
-    return entry
+        fields["warnings"] = list(result.warnings)
+    return fields
 
 
 def outcomes_text(results: Sequence[Result]) -> str:

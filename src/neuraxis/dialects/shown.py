@@ -1,6 +1,6 @@
-"""Calls that a reply only shows: examples, quotations, drafts, refusals.
+"""Detect calls that a reply only shows: examples, quotations, drafts, refusals.
 
-Every dialect asks this before it takes a call (rule 4 of docs/native.md).
+Every dialect checks this before it accepts a call (rule 4 of docs/native.md).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SHOWN = re.compile(
     r"|(?i:\bfound (?:the following|this)\b(?:[^.,;:]|\.(?=\S))*+:$)"
     r"|^(?:if|for|while|def|with|try|elif|else|except)\b.*:$"
 )
-"""What the line before a call says of one that is only shown or asked about."""
+"""Line before a call that is only shown or asked about."""
 _MAY_I = re.compile(
     r"\b(?P<if>(?:if|whether) )?(?:(?:shall|should|may|can|could) (?:i|we)"
     r"|(?:i|we) (?:shall|should|may|can|could)"
@@ -61,7 +61,7 @@ _MAY_I = re.compile(
     r"(?P<what>[^.?!\n]*)(?P<end>[.?!]?)",
     re.IGNORECASE,
 )
-"""Asking for permission, and for what."""
+"""Request for permission, and the requested action."""
 _AGREE = re.compile(
     # "Is that okay?", "Let me know whether this is right"
     r"\b(?:if|is|whether) (?:it|that|this)(?:['’]s| is| looks)?"
@@ -82,7 +82,7 @@ _AGREE = re.compile(
     r"|submitted) (?:anything|it|that|them|this)\b",
     re.IGNORECASE,
 )
-"""What the words behind a call say of one that waits for consent, or is none."""
+"""Words after a call that ask for consent, or say that it is not made."""
 _IT = (
     r"(?:it|so|this|that|them|these|those"
     r"|the (?:action|call|code|command|function|message|operation|request|tool)s?)\b"
@@ -129,7 +129,7 @@ _GOES_ON = re.compile(
     r"[ \t]*+[,–—][ \t]+[^\W\d]|\s++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]"
 )
 _LINE_GOES_ON = re.compile(
-    # behind a token of its own a call is a block
+    # after its own token a call is a block
     r"[^>](?:[ \t]++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]|[ \t]*+[,–—][ \t]+[^\W\d])"
 )
 _FENCE_WORD = re.compile(r"\A[\w-]*+\s*+")
@@ -140,49 +140,51 @@ _CODE_ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+`(?!`)")
 class Sent(Struct, frozen=True, kw_only=True):
     """Starts of the calls that a reply makes, or only shows."""
 
-    found: list[Piece]
+    pieces: list[Piece]
     """The pieces of the model's own turn."""
     made: frozenset[int]
     shown: frozenset[int]
     unclear: CallError | None = None
 
 
-def sent_calls(text: str, found: list[Piece], is_call: Callable[[Piece], bool]) -> Sent:
+def sent_calls(
+    text: str, pieces: list[Piece], is_call: Callable[[Piece], bool]
+) -> Sent:
     """Separate the calls that a reply makes from those that it shows."""
-    shown = _shown(text, found)
-    found = own_turn(found, lambda piece: piece.start not in shown and is_call(piece))
-    made = [piece for piece in found if piece.start not in shown and is_call(piece)]
-    without_thoughts = _without_thoughts(text, found)
-    if made and _asks(without_thoughts, made, found[-1].end):
+    shown = _shown(text, pieces)
+    pieces = own_turn(pieces, lambda piece: piece.start not in shown and is_call(piece))
+    made = [piece for piece in pieces if piece.start not in shown and is_call(piece)]
+    without_thoughts = _without_thoughts(text, pieces)
+    if made and _asks_consent(without_thoughts, made, pieces[-1].end):
         shown.update(piece.start for piece in made)
         made = []
-    unclear = _asked_else(without_thoughts, made, found[-1].end) if made else None
-    words = [piece.start for piece in found if _is_words(text, piece)]
+    unclear = _open_question(without_thoughts, made, pieces[-1].end) if made else None
+    word_starts = [piece.start for piece in pieces if _is_words(text, piece)]
     for group in adjacent(text, made):
         first, last = group[0], group[-1]
-        listed = bool(words) and _is_code_list(text, group)
-        if listed and words[-1] > last.start:
+        is_list = bool(word_starts) and _is_code_list(text, group)
+        if is_list and word_starts[-1] > last.start:
             shown.update(piece.start for piece in group)
             continue
-        listed = listed and words[0] < first.start
-        if listed or _is_open(without_thoughts, found, group, made):
+        is_list = is_list and word_starts[0] < first.start
+        if is_list or _is_open(without_thoughts, pieces, group, made):
             unclear = unclear or malformed_reply(
                 "the words around it leave open whether this call is made or only "
                 f"shown: {quote(text[first.start : first.start + 60])}; to make it, "
                 "write it without such words; to show it, begin its lines with >."
             )
     return Sent(
-        found=found,
+        pieces=pieces,
         made=frozenset(piece.start for piece in made if piece.start not in shown),
         shown=frozenset(shown),
         unclear=unclear,
     )
 
 
-def _without_thoughts(text: str, found: Sequence[Piece]) -> str:
-    """Return the text with line ends in the place of each thought."""
+def _without_thoughts(text: str, pieces: Sequence[Piece]) -> str:
+    """Return the text with each thought replaced by line ends."""
     parts, at = list[str](), 0
-    for piece in found:
+    for piece in pieces:
         if piece.kind == "thought":
             parts += text[at : piece.start], "\n" * (piece.end - piece.start)
             at = piece.end
@@ -190,12 +192,12 @@ def _without_thoughts(text: str, found: Sequence[Piece]) -> str:
 
 
 def nameless_call(text: str, sent: Sent) -> Fault | None:
-    """Return the fault of a call's token with no call behind it.
+    """Return the fault of a call's token with no call after it.
 
-    Behind a call it may be the answer that a model imagines, unless it has arguments.
+    After a call it may be an answer that the model imagines, unless it has arguments.
     """
     called = False
-    for piece in sent.found:
+    for piece in sent.pieces:
         if piece.start in sent.made:
             called = True
         elif (
@@ -216,19 +218,19 @@ def _keys(value: Json) -> Collection[str]:
 
 
 def yaml_call(
-    text: str, found: Sequence[Piece], is_tool: Callable[[str], bool]
+    text: str, pieces: Sequence[Piece], is_tool: Callable[[str], bool]
 ) -> int | None:
     """Return where a call or message in YAML begins."""
-    for start, block in _yaml_blocks(text, found):
+    for start, block in _yaml_blocks(text, pieces):
         names = (match[1] or match[2] for match in _YAML_NAME.finditer(block))
         if _YAML_MESSAGE.search(block) or any(map(is_tool, names)):
             return start
     return None
 
 
-def _yaml_blocks(text: str, found: Sequence[Piece]) -> Iterator[tuple[int, str]]:
-    """Yield what looks like YAML that is sent: fences, and the beginning."""
-    for piece in found:
+def _yaml_blocks(text: str, pieces: Sequence[Piece]) -> Iterator[tuple[int, str]]:
+    """Yield blocks that look like YAML messages: fences, and the beginning."""
+    for piece in pieces:
         if piece.kind != "text":
             continue
         for fence in _YAML_FENCE.finditer(text, piece.start, piece.end):
@@ -240,15 +242,15 @@ def _yaml_blocks(text: str, found: Sequence[Piece]) -> Iterator[tuple[int, str]]
         yield start.start(1), start[1]
 
 
-def _shown(text: str, found: Sequence[Piece]) -> set[int]:
+def _shown(text: str, pieces: Sequence[Piece]) -> set[int]:
     """Return the starts of the calls and values that are only shown."""
     shown: set[int] = set()
     since = last = -1
     fences = 0
-    for piece in found:
+    for piece in pieces:
         if piece.kind in ("value", "calls"):
             words = text[max(since, piece.start - 400, 0) : piece.start]
-            rest = text[piece.end : piece.end + 300]
+            following = text[piece.end : piece.end + 300]
             bare, tokens = _unfenced(words) if fences % 2 == 1 else (words, None)
             bare = strip_fence_before(bare)
             if tokens is not None:
@@ -257,9 +259,16 @@ def _shown(text: str, found: Sequence[Piece]) -> set[int]:
             fenced = tokens and bare.strip() and _OWN_TOKEN.match(tokens)
             follows = since >= 0 and since == last and not without_frames(bare)
             inside = fences % 2 == 1 and _in_program(words)
-            code = _is_code(words + text[piece.start : piece.start + 4], rest)
+            code = _is_code(words + text[piece.start : piece.start + 4], following)
             goes_on = _LINE_GOES_ON.match(text, piece.end - 1)
-            if follows or inside or code or goes_on or fenced or _is_shown(bare, rest):
+            if (
+                follows
+                or inside
+                or code
+                or goes_on
+                or fenced
+                or _is_shown(bare, following)
+            ):
                 shown.add(piece.start)
                 last = piece.end
         if piece.kind == "text":
@@ -277,7 +286,7 @@ def _unfenced(words: str) -> tuple[str, str | None]:
 
 
 def _in_program(words: str) -> bool:
-    """Return whether more than comments stands before a call in its fence."""
+    """Return whether more than comments precede a call in its fence."""
     before = words.rpartition("```")[2]
     if before.startswith("diff\n"):
         return True
@@ -285,12 +294,12 @@ def _in_program(words: str) -> bool:
     return _COMMENTS.fullmatch(without_frames(before[start:])) is None
 
 
-def _is_code(words: str, rest: str) -> bool:
-    """Return whether words stand around Markdown's indented code."""
+def _is_code(words: str, following: str) -> bool:
+    """Return whether a call is Markdown's indented code between words."""
     before, _, code = words.rpartition("\n\n")
     line = before.rpartition("\n")[2]
     indented = code.startswith(("    ", "\t")) and not line.startswith((" ", "\t"))
-    return bool(indented and line and without_frames(rest))
+    return bool(indented and line and without_frames(following))
 
 
 def _is_words(text: str, piece: Piece) -> bool:
@@ -299,30 +308,32 @@ def _is_words(text: str, piece: Piece) -> bool:
 
 
 def _is_open(
-    text: str, found: Sequence[Piece], group: Sequence[Piece], made: Sequence[Piece]
+    text: str, pieces: Sequence[Piece], group: Sequence[Piece], made: Sequence[Piece]
 ) -> bool:
-    """Return whether the words around a call tell of another one."""
-    if len(found) == len(group):
+    """Return whether the words around a call are about another one."""
+    if len(pieces) == len(group):
         return False
     first, last = group[0], group[-1]
-    since, until = _gap(found, first, -1), _gap(found, last, 1)
+    since, until = _edge(pieces, first, -1), _edge(pieces, last, 1)
     words = text[max(since, first.start - 400) : first.start]
     line = _line(strip_fence_before(before_frames(words)))
-    rest = text[last.end : min(until, last.end + 300)]
-    rest = NEXT_QUESTION.split(behind_frames(strip_fence_after(rest)), maxsplit=1)[0]
-    asks = line.endswith(_ASKS) and not is_framed(text, first.start)
-    goes_on = last is made[-1] and is_step(line, rest)
-    return asks or goes_on or leads_elsewhere(line) or is_reported(rest)
+    following = text[last.end : min(until, last.end + 300)]
+    following = NEXT_QUESTION.split(
+        behind_frames(strip_fence_after(following)), maxsplit=1
+    )[0]
+    is_question = line.endswith(_ASKS) and not is_framed(text, first.start)
+    is_numbered = last is made[-1] and is_step(line, following)
+    return is_question or is_numbered or leads_elsewhere(line) or is_reported(following)
 
 
-def _gap(found: Sequence[Piece], piece: Piece, step: Literal[1, -1]) -> int:
-    """Return where the words beside a call end that `step` leads to."""
-    at = bisect_left(found, piece.start, key=lambda other: other.start) + step
-    while 0 <= at < len(found) and found[at].kind in ("text", "marker", "thought"):
+def _edge(pieces: Sequence[Piece], piece: Piece, step: Literal[1, -1]) -> int:
+    """Return the outer end of the words before or after a call."""
+    at = bisect_left(pieces, piece.start, key=lambda other: other.start) + step
+    while 0 <= at < len(pieces) and pieces[at].kind in ("text", "marker", "thought"):
         at += step
-    if not 0 <= at < len(found):
-        return found[at - step].start if step < 0 else found[at - step].end
-    return found[at].end if step < 0 else found[at].start
+    if not 0 <= at < len(pieces):
+        return pieces[at - step].start if step < 0 else pieces[at - step].end
+    return pieces[at].end if step < 0 else pieces[at].start
 
 
 def _is_code_list(text: str, group: Sequence[Piece]) -> bool:
@@ -337,29 +348,29 @@ def _is_code_list(text: str, group: Sequence[Piece]) -> bool:
 
 
 def _line(words: str) -> str:
-    """Return the last line that says something."""
+    """Return the last line that is not empty."""
     return words.rstrip("\n\t `*").rpartition("\n")[2].strip()
 
 
-def _is_shown(words: str, rest: str) -> bool:
-    """Return whether what stands between the two texts is only shown."""
-    words, rest = before_frames(words), behind_frames(rest)
+def _is_shown(words: str, following: str) -> bool:
+    """Return whether a call between the two texts is only shown."""
+    words, following = before_frames(words), behind_frames(following)
     line = words.rpartition("\n")[2]
     mark = _QUOTES.get(line[-1:], "")
-    if mark:  # alone in its marks a call is one, if they are closed
-        _, closed, after = rest.partition("\n")[0].partition(mark)
+    if mark:  # a call alone between closed quotes is made
+        _, closed, after = following.partition("\n")[0].partition(mark)
         return not closed or bool(line[:-1].strip() or after.strip(" .`"))
     return (
         QUOTED_LINE.match(line) is not None
         or _SHOWN.search(_line(words)) is not None
-        or _is_quoted(words, rest)
-        or _is_inside(words, rest)
+        or _is_quoted(words, following)
+        or _is_inside(words, following)
     )
 
 
-def _is_quoted(words: str, rest: str) -> bool:
-    """Return whether a quotation begins before a call and ends behind it."""
-    before, after = words.rpartition("\n\n")[2], rest.partition("\n\n")[0]
+def _is_quoted(words: str, following: str) -> bool:
+    """Return whether a quotation begins before a call and ends after it."""
+    before, after = words.rpartition("\n\n")[2], following.partition("\n\n")[0]
     before, after = before.replace("```", ""), after.replace("```", "")
     return any(
         close in after
@@ -369,28 +380,30 @@ def _is_quoted(words: str, rest: str) -> bool:
     )
 
 
-def _is_inside(words: str, rest: str) -> bool:
-    """Return whether a sentence goes on behind a call."""
-    before, after = words.rstrip("\n\t *"), strip_fence_after(rest)
+def _is_inside(words: str, following: str) -> bool:
+    """Return whether a sentence continues after a call."""
+    before, after = words.rstrip("\n\t *"), strip_fence_after(following)
     if not before or not words[-1].isspace() or _GOES_ON.match(after) is None:
         return False
     return before[-1].isalnum() or before[-1] == "," or after.lstrip()[0] in ",–—"
 
 
-def _asks(text: str, calls: Sequence[Piece], end: int) -> bool:
-    """Return whether consent is asked for behind the last call."""
-    words = _behind(text, calls, end)
+def _asks_consent(text: str, calls: Sequence[Piece], end: int) -> bool:
+    """Return whether the model asks for consent after the last call."""
+    words = _words_after(text, calls, end)
     if _AGREE.search(words):
         return True
     written = text[calls[0].start : calls[-1].end].lower()
-    return any(_names(what, written) for what in _wishes(words))
+    return any(_is_request_for(what, written) for what in _requests(words))
 
 
-def _asked_else(text: str, calls: Sequence[Piece], end: int) -> CallError | None:
-    """Return the error of calls that another question stands behind."""
-    for sentence in _SENTENCE.findall(_IN_QUOTES.sub("", _behind(text, calls, end))):
-        known = _MORE.search(sentence) or _MAY_I.search(sentence)
-        if not known and sentence.endswith(_ASKS):
+def _open_question(text: str, calls: Sequence[Piece], end: int) -> CallError | None:
+    """Return the error of calls that are followed by another question."""
+    for sentence in _SENTENCE.findall(
+        _IN_QUOTES.sub("", _words_after(text, calls, end))
+    ):
+        asks_consent = _MORE.search(sentence) or _MAY_I.search(sentence)
+        if not asks_consent and sentence.endswith(_ASKS):
             return malformed_reply(
                 f"the question behind the call, {quote(sentence.strip())}, leaves open "
                 "whether the call is to be made; write the call without it, or ask the "
@@ -399,26 +412,26 @@ def _asked_else(text: str, calls: Sequence[Piece], end: int) -> CallError | None
     return None
 
 
-def _behind(text: str, calls: Sequence[Piece], end: int) -> str:
-    """Return the words behind the last call, without an imagined question."""
+def _words_after(text: str, calls: Sequence[Piece], end: int) -> str:
+    """Return the words after the last call, without an imagined question."""
     words = behind_frames(text[calls[-1].end : min(end, calls[-1].end + 400)])
     return NEXT_QUESTION.split(words, maxsplit=1)[0]
 
 
-def _wishes(words: str) -> Iterator[str]:
-    """Yield what the model asks whether it may do."""
+def _requests(words: str) -> Iterator[str]:
+    """Yield the actions that the model asks permission for."""
     for match in _MAY_I.finditer(words):
         if match["end"] == "?" or match["if"]:
             yield match["what"]
 
 
-def _names(wish: str, written: str) -> bool:
-    """Return whether a wish is the call itself, and not something more."""
-    if _MORE.search(wish):
+def _is_request_for(request: str, written: str) -> bool:
+    """Return whether the request is for the call itself and nothing more."""
+    if _MORE.search(request):
         return False
-    match = _VERB.match(wish)
-    return _DO_IT.match(wish) is not None or (
-        match is not None
-        and match["verb"].lower() in written
-        and (match["noun"] or "").lower() in written
+    action = _VERB.match(request)
+    return _DO_IT.match(request) is not None or (
+        action is not None
+        and action["verb"].lower() in written
+        and (action["noun"] or "").lower() in written
     )

@@ -1,15 +1,15 @@
 r"""Read calls from a reply that is still streaming.
 
 A call is returned as soon as the closing brace of its object has arrived. Only
-unambiguous input is read: the block stands where the reply begins (behind a closed
-thought, or a fence for the envelopes), every object is strict JSON, and each is
-understood by the dialect's own `decode`, alone. At the first thing that is anything
-else the reader ends and returns no more; the whole reply is read by `decode` as ever.
+unambiguous input is read: the block begins the reply (after a closed thought, or a
+fence for the envelopes), every object is strict JSON, and the dialect's `decode`
+accepts each alone. At anything else the reader ends and returns no more; `decode` reads
+the whole reply as always.
 
-Its calls are the first calls that `decode` will return, or `decode` will find a
-mistake and nothing of the reply counts. One thing cannot be seen before: a
-`</think>` behind the block makes all before it a thought. So nothing may be done with
-these calls that cannot be undone (see `neuraxis.execution.early_start`).
+Its calls are the first calls that `decode` will return, or `decode` will find a mistake
+and nothing of the reply counts. One thing cannot be known in advance: a `</think>`
+after the block turns everything before it into a thought. So whatever is done with
+these calls must be undoable (see `neuraxis.execution.early_start`).
 """
 
 from __future__ import annotations
@@ -96,11 +96,11 @@ def _is_flawless(text: str) -> bool:
 
 
 class TextReader:
-    """Reads calls from text: a list behind a marker, or initial messages.
+    """Reads calls from text: a list after a marker, or initial messages.
 
     Args:
         read: decodes one object alone, with the dialect.
-        start: the marker that opens the frame, with a list behind it; empty: the
+        start: the marker that opens the frame, with a list after it; empty: the
             reply begins with the block, a list or bare objects, or with its fence.
     """
 
@@ -111,7 +111,7 @@ class TextReader:
         self._brackets = _Brackets()
         self._thought = 0
         self._listed = False
-        self._where: Literal["head", "block", "item", "inside", "behind"] = "head"
+        self._state: Literal["head", "block", "item", "inside", "behind"] = "head"
 
     def feed(self, chunk: Chunk) -> Sequence[Call]:
         """Return the calls that this chunk completed."""
@@ -119,29 +119,29 @@ class TextReader:
             return ()
         brackets = self._brackets
         brackets.text += chunk.text
-        found = list(self._calls())
+        calls = list(self._calls())
         self.ended = self.ended or len(brackets.text) > LONGEST_ITEM
         if self.ended:
             brackets.text = ""
-        return found
+        return calls
 
     def _calls(self) -> Iterator[Call]:
-        if self._where == "head" and self._head():
-            self._where = "block"
-        while not self.ended and self._where != "head":
-            if self._where != "inside" and not self._opened():
+        if self._state == "head" and self._head():
+            self._state = "block"
+        while not self.ended and self._state != "head":
+            if self._state != "inside" and not self._opened():
                 return
             item = self._brackets.object()
             if item is None:
                 return
-            self._where = "behind"
+            self._state = "behind"
             reply = self._read(item) if _is_flawless(item) else None
             if reply is None or reply.errors or len(reply.calls) > 1:
                 self.ended = True
                 return
             yield from reply.calls
             if not reply.calls and not self._listed:
-                # it may be no message, and then the block ended before it
+                # if it is no message, the block ended before it
                 self.ended = True
 
     def _head(self) -> bool:
@@ -177,18 +177,18 @@ class TextReader:
         """Go to the next object; return whether it begins here, else end."""
         while text := self._brackets.text.lstrip(_SPACE):
             self._brackets.text = text
-            char, where = text[0], self._where
-            if where == "block" and char == "[":
+            char, state = text[0], self._state
+            if state == "block" and char == "[":
                 self._listed = True
-                self._where = "item"
-            elif where == "behind" and char == ",":
-                self._where = "item"
+                self._state = "item"
+            elif state == "behind" and char == ",":
+                self._state = "item"
             elif char == "{" and (
-                where == "item"
-                or (where == "block" and not self._start)
-                or (where == "behind" and not self._listed)
+                state == "item"
+                or (state == "block" and not self._start)
+                or (state == "behind" and not self._listed)
             ):
-                self._where = "inside"
+                self._state = "inside"
                 return True
             else:
                 self.ended = True
@@ -214,7 +214,7 @@ class DeltaReader:
 
     def feed(self, chunk: Chunk) -> Sequence[Call]:
         """Return the calls that this chunk completed."""
-        found: list[Call] = []
+        calls: list[Call] = []
         for delta in chunk.tool_calls:
             if self.ended:
                 break
@@ -227,11 +227,11 @@ class DeltaReader:
                 break
             self._id = self._id or delta.id or ""
             self._name = self._name or delta.name or ""
-            if self._done:  # text behind the object makes the call malformed
+            if self._done:  # text after the object makes the call malformed
                 self.ended = bool(delta.arguments.strip())
             elif delta.arguments:
-                found += self._add(delta.arguments)
-        return found
+                calls += self._add(delta.arguments)
+        return calls
 
     def _add(self, text: str) -> Iterator[Call]:
         brackets = self._brackets
@@ -244,9 +244,9 @@ class DeltaReader:
             return
         self._done = True
         native = NativeCall(id=self._id, name=self._name, arguments=item)
-        rest = brackets.text.strip()
+        trailing = brackets.text.strip()
         call = None
-        if self._name and not rest and _is_flawless(item):
+        if self._name and not trailing and _is_flawless(item):
             call = self._read(native)
         if call is None:
             self.ended = True

@@ -1,8 +1,8 @@
 """Strict JSON first: read a reply that follows the dialect exactly.
 
 Any other reply is None here and read leniently by the dialect's decoder, which returns
-the same calls for well-formed ones. A call costs a quarter of what the lenient reader
-alone needs.
+the same calls for well-formed ones. A call takes a quarter of the lenient reader's
+time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from neuraxis.parsing.json_scan import read_flawless
 from neuraxis.specs import Json
 
 _OWN = frozenset({"as", "parameters", "arguments", "args", "input", "function", "name"})
-"""Keys that may have another meaning than a parameter."""
+"""Keys that may mean something else than a parameter."""
 
 _MORE_THAN_WORDS = re.compile(r"[<{\[`:]|\w\(|\bto=|[^\x00-\x7f]")
-"""What every frame, value, call, thought and label has."""
+"""Characters of which every frame, value, call, thought and label has one."""
 
 LONGEST = 20_000
 """Maximum characters; longer replies are read leniently."""
@@ -46,7 +46,7 @@ def read_calls(
     read = read_flawless(body, 0)
     if read is None or read[1] != len(body):
         return None
-    found: list[tuple[str, dict[str, Json]]] = []
+    intents: list[tuple[str, dict[str, Json]]] = []
     for item in cast("list[Json]", read[0]):
         if type(item) is not dict:
             return None
@@ -58,11 +58,11 @@ def read_calls(
             return None
         if any(key.startswith("$") for key in intent):
             return None
-        found.append((tool, intent))
+        intents.append((tool, intent))
     return (
         tuple(
             Call(id=next_id(), plugin=None, command=tool, arguments=intent)
-            for tool, intent in found
+            for tool, intent in intents
         )
         or None
     )

@@ -14,7 +14,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from neuraxis import call_errors
-from neuraxis.assets.store import Kept, ReferenceLost
+from neuraxis.assets.store import ReferenceLost, Stored
 from neuraxis.errors import CommandError, StorageError
 from neuraxis.execution.concurrent import goes_on, run_in_order, run_overlapping
 from neuraxis.execution.failures import crashed
@@ -201,7 +201,7 @@ async def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Re
     return replace(whole, status="failed", error=error, exception=bad[0][1].exception)
 
 
-async def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Kept:
+async def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Stored:
     """Store the list of answers; some may be native objects."""
     call = step.call
     try:

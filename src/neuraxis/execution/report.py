@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from neuraxis import call_errors
 from neuraxis.assets.json_view import to_json_value
-from neuraxis.assets.store import Kept
+from neuraxis.assets.store import Stored
 from neuraxis.events import AssetStored, CallFinished, CallStarted, Event
 from neuraxis.execution.runtime import Runtime
 from neuraxis.formatting import preview
@@ -52,7 +52,7 @@ def report_started(
 
 
 def report_stored(
-    asset_id: str, kept: Kept, emit: Callable[[Event], None], *, own: bool = False
+    asset_id: str, kept: Stored, emit: Callable[[Event], None], *, own: bool = False
 ) -> None:
     """Report a stored answer or attachment."""
     if kept.stored:

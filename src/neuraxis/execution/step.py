@@ -11,7 +11,7 @@ import time
 from neuraxis import call_errors
 from neuraxis.assets.copying import copy_value
 from neuraxis.assets.json_view import drain
-from neuraxis.assets.store import Kept
+from neuraxis.assets.store import Stored
 from neuraxis.engines import GIVEN_UP
 from neuraxis.errors import StorageError
 from neuraxis.execution.failures import (
@@ -132,7 +132,7 @@ async def _store(
     call: Call = step.call
     command, large = step.command, is_large(value)
     if step.item is not None:  # the list of all items is stored when it is whole
-        kept = Kept(
+        kept = Stored(
             stored=False, value=await aside(large, lambda: copy_value(drain(value)))
         )
     else:
@@ -157,7 +157,7 @@ async def _store(
 
 
 def _contract_warnings(
-    call: Call, command: Command, kept: Kept, runtime: Runtime
+    call: Call, command: Command, kept: Stored, runtime: Runtime
 ) -> tuple[str, ...]:
     """Return a warning where the answer violates the manifest's `returns` schema.
 

@@ -1,8 +1,8 @@
-"""Models: find one by name, and ask it for a completion.
+"""Models: find one by name, and request a completion.
 
 A model is anything with a `stream(prompt)` that yields chunks. `find_model` accepts the
 names a user writes (`openai:gpt-x`, `http://host/v1#name`, `scripted:file.yaml`,
-`local:`); packages add their own by the entry point group `neuraxis.models`, each a
+`local:`); packages add kinds with the entry point group `neuraxis.models`, each a
 callable `(rest of the name, settings) -> Model`. A model's code is imported when it is
 requested by name.
 """
@@ -54,11 +54,11 @@ _NOT_CARRIED = (
 class Model(Protocol):
     """Language model that answers prompts.
 
-    `stream` is an async generator function. Its chunks end with exactly one that has
-    a `finish_reason`; a model that has none raises a `ModelError`. Closing the
-    generator early frees its resources. `close` frees all others; a closed model
-    may be asked again. One model may stream several prompts at the same time. A model
-    with `sees = True` gets the parts of messages, any other words in their place.
+    `stream` is an async generator function. Its chunks end with exactly one that has a
+    `finish_reason`; a model that has none raises a `ModelError`. Closing the generator
+    early frees its resources. `close` frees all others; a closed model may be used
+    again. One model may stream several prompts at the same time. A model with `sees =
+    True` gets the parts of messages, any other gets words instead.
     """
 
     @property
@@ -76,7 +76,7 @@ class Model(Protocol):
 
 
 def guesses(model: Model) -> bool:
-    """Whether a person is asked before its plans run."""
+    """Whether the user must approve its plans before they run."""
     return bool(getattr(model, "guesses", False))
 
 
@@ -85,31 +85,31 @@ ModelFactory = Callable[[str, Settings], Model]
 
 def model_names() -> tuple[str, ...]:
     """Return the kinds of models: the built-in ones and entry points."""
-    found = {point.name for point in _entry_points(group=GROUP)}
-    return tuple(_BUILT_IN) + tuple(sorted(found - set(_BUILT_IN)))
+    names = {point.name for point in _entry_points(group=GROUP)}
+    return tuple(_BUILT_IN) + tuple(sorted(names - set(_BUILT_IN)))
 
 
 def find_models(
     models: str | Model | Sequence[str | Model], settings: Settings | None = None
 ) -> Model:
-    """Return the model of that name; of several, with failover.
+    """Return the model of that name; several names form a failover.
 
     Raises:
         ConfigError: a name or its settings are wrong, or there is none.
-        ModelUnavailable: one is known but cannot be used, such as for want of a key.
+        ModelUnavailable: one is known but cannot be used, for example without a key.
     """
     if isinstance(models, str):
         return find_model(models, settings)
     if not isinstance(models, Sequence):
         return models
-    found = [find_models(model, settings) for model in models]
-    if not found:
+    chain = [find_models(model, settings) for model in models]
+    if not chain:
         raise ConfigError("model: expected at least one model, got an empty list")
-    if len(found) == 1:
-        return found[0]
+    if len(chain) == 1:
+        return chain[0]
     from neuraxis.models.failover import Failover  # most sessions have one model
 
-    return Failover(found)
+    return Failover(chain)
 
 
 def find_model(name: str, settings: Settings | None = None) -> Model:
@@ -117,7 +117,7 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
 
     Raises:
         ConfigError: no such kind of model, or its name or settings are wrong.
-        ModelUnavailable: it is known but cannot be used, such as without a key.
+        ModelUnavailable: it is known but cannot be used, for example without a key.
     """
     chosen = settings or Settings()
     text = name.strip()
@@ -135,25 +135,28 @@ def find_model(name: str, settings: Settings | None = None) -> Model:
                 f"imported: {error}"
             ) from error
         return factory(rest, chosen)
-    from neuraxis.models.http.server_hints import meant  # imported for mistakes only
+    from neuraxis.models.http.server_hints import (
+        suggested_model,  # imported for mistakes only
+    )
 
-    known = model_names()
-    close = [found] if (found := meant(text)) else nearest(kind, known)
-    hint = did_you_mean([item if ":" in item else f"{item}:" for item in close])
-    others = [item for item in known if item not in _BUILT_IN]
-    forms = ", ".join([_FORMS, *(f"{item}:…" for item in others)])
+    kinds = model_names()
+    suggestion = suggested_model(text)
+    candidates = [suggestion] if suggestion else nearest(kind, kinds)
+    hint = did_you_mean([item if ":" in item else f"{item}:" for item in candidates])
+    installed = [item for item in kinds if item not in _BUILT_IN]
+    forms = ", ".join([_FORMS, *(f"{item}:…" for item in installed)])
     raise ConfigError(
         f"model {name!r}: there is no kind of model called {kind!r}.{hint} Expected "
         f"one of {forms}."
     )
 
 
-def _entry_points(**wanted: str) -> EntryPoints:
+def _entry_points(**selection: str) -> EntryPoints:
     # imported here: scanning metadata is slow, and only other packages need it
     import importlib.metadata
 
-    found = importlib.metadata.entry_points(**wanted)
-    return cast("EntryPoints", found)
+    points = importlib.metadata.entry_points(**selection)
+    return cast("EntryPoints", points)
 
 
 def _load(target: str) -> ModelFactory:
@@ -176,7 +179,7 @@ async def complete(
     chunks = model.stream(as_seen_by(model, prompt))
     if not hasattr(chunks, "__aiter__"):
         if iscoroutine(chunks):
-            chunks.close()  # else Python warns that nobody awaited it
+            chunks.close()  # else Python warns that it was never awaited
         refuse(f"model {model.name}: stream", "an `async def` that yields", chunks)
     is_asking = True  # else the exception is the listener's own
     try:
@@ -194,7 +197,7 @@ async def complete(
         raise broken_by(model.name, error) from error
     finally:
         await close_stream(chunks)
-    whole = joined.completion(model.name)
-    if on_chunk is not None and joined.carried and not whole.carried:
+    completion = joined.completion(model.name)
+    if on_chunk is not None and joined.carried and not completion.carried:
         on_chunk(Chunk(note=_NOT_CARRIED))
-    return whole
+    return completion

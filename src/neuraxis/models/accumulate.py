@@ -53,7 +53,7 @@ class Joiner:
             self._reasoning.append(chunk.reasoning)
         for delta in chunk.tool_calls:
             parts = self._calls.setdefault(delta.index, _CallParts())
-            # servers repeat the id and the name, or send them once: the first counts
+            # servers send the id and the name once, or repeat them: the first is used
             parts.id = parts.id or delta.id or ""
             parts.name = parts.name or delta.name or ""
             parts.arguments.append(delta.arguments)
@@ -89,38 +89,38 @@ class Joiner:
             index: parts.id or f"call_{index}"
             for index, parts in sorted(self._calls.items())
         }
-        calls = self._whole_calls(ids)
+        calls = self._complete_calls(ids)
         as_given = [call.id for call in calls] == [*ids.values()]
         return Completion(
             text="".join(self._text),
             tool_calls=calls,
             finish_reason=self._finish,
             usage=self.usage or NOTHING_USED,
-            # it names the calls by the server's ids, or by their places
+            # the carried state refers to calls by the server's ids, or by their places
             carried=self.carried if as_given else "",
             annotations=tuple(self._annotations),
             model=self._model,
         )
 
-    def _whole_calls(self, given: Mapping[int, str]) -> tuple[NativeCall, ...]:
-        """Return the calls, each with an id that no other has.
+    def _complete_calls(self, server_ids: Mapping[int, str]) -> tuple[NativeCall, ...]:
+        """Return the calls, each with a unique id.
 
         A call that the server repeats under its id is one call; other calls under the
-        same id are told apart, since results go back by id.
+        same id get different ids, since results are matched by id.
         """
         calls: dict[NativeCall, str] = {}
         ids: set[str] = set()
-        for index, own in given.items():
+        for index, call_id in server_ids.items():
             parts = self._calls[index]
             arguments = "".join(parts.arguments)
-            call = NativeCall(id=own, name=parts.name, arguments=arguments)
+            call = NativeCall(id=call_id, name=parts.name, arguments=arguments)
             if call in calls:
                 continue
-            while own in ids:
-                own = f"{own}_{index}"
-            ids.add(own)
-            calls[call] = own
-        return tuple([replace(call, id=own) for call, own in calls.items()])
+            while call_id in ids:
+                call_id = f"{call_id}_{index}"
+            ids.add(call_id)
+            calls[call] = call_id
+        return tuple([replace(call, id=call_id) for call, call_id in calls.items()])
 
 
 class _CallParts:

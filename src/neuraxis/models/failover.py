@@ -1,6 +1,6 @@
-"""Failover: the next model is asked where one fails.
+"""Failover: if one model fails, ask the next.
 
-A model that failed rests for a while, so that not every request waits for it again.
+A model that failed is asked last for a while, so that not every request waits for it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from neuraxis.models import Model
 
 BETWEEN = ", else "
-"""Stands between the models' names in the name of all."""
+"""Separator of the models' names in the combined name."""
 REST = 60.0
-"""Seconds in which a model that failed is asked last."""
+"""Seconds for which a failed model is asked last."""
 
 
 class Failover:
-    """A model made of several, the first of which that works answers.
+    """Model made of several; the first one that works answers.
 
     Args:
-        models: in the order in which they are asked.
+        models: the models, in the order in which they are asked.
         now: a clock in seconds.
     """
 
@@ -47,24 +47,24 @@ class Failover:
         return f"Failover({list(self._models)!r})"
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        """Return the completion of the first model that gives one.
+        """Return the completion of the first model that works.
 
         A model that fails in the middle of its reply ends this one, with
         `ModelError.again`: the next request goes to another model.
 
         Raises:
-            ModelError: that of the last model; each earlier one is in a note.
+            ModelError: the last model's error; earlier ones are in notes.
         """
         order = self._order()
         for place, index in enumerate(order):
             model = self._models[index]
-            given = False
+            has_output = False
             yield Chunk(model=model.name)
             chunks = model.stream(as_seen_by(model, prompt))
             try:
                 try:
                     async for chunk in chunks:
-                        given = given or bool(chunk.text or chunk.tool_calls)
+                        has_output = has_output or bool(chunk.text or chunk.tool_calls)
                         yield chunk
                 finally:
                     await close_stream(chunks)
@@ -76,9 +76,9 @@ class Failover:
                 if not isinstance(error, ModelError):
                     raise
                 self._failed[index] = self._now()
-                if given:
+                if has_output:
                     error.again = error.again or len(order) > 1
-                if given or place == len(order) - 1:
+                if has_output or place == len(order) - 1:
                     raise error  # noqa: B904 - it has its cause
                 following = self._models[order[place + 1]].name
                 note = f"{model.name} failed, {following} is asked: {error}"
@@ -90,7 +90,7 @@ class Failover:
             await model.close()
 
     def _order(self) -> list[int]:
-        """Return the models' places; those that failed lately come last."""
+        """Return the models' places; recently failed ones come last."""
         now = self._now()
         places = range(len(self._models))
         resting = [i for i in places if now - self._failed.get(i, now - REST) < REST]

@@ -1,7 +1,7 @@
-"""Grammars that hold a model to well-formed calls, from the commands' schemas.
+"""Build grammars that constrain a model to well-formed calls.
 
-One form (`messages.CallForm`) becomes llama.cpp's GBNF, or a structural tag of vLLM.
-The text before a block is free: the grammar begins where the block does.
+A `messages.CallForm` becomes llama.cpp's GBNF, or a structural tag of vLLM. The text
+before a block is free: the grammar begins with the block.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Kind = Literal["llama.cpp", "vllm"]
 KINDS: tuple[Kind, ...] = ("llama.cpp", "vllm")
 
 MOST_CALLS = 16
-"""Calls of one block: small models repeat for ever."""
+"""Maximum calls of one block: small models repeat for ever."""
 _WORD = 1
-"""llama.cpp's number for a trigger that is a word of the text."""
+"""llama.cpp's number for a trigger that is a word in the text."""
 _JSON = r"""
 ws ::= | " " | "\n" [ \t]{0,16}
 string ::= "\"" char* "\""
@@ -42,29 +42,30 @@ address ::= "\"asset://" [^"\\\x00-\x1F]* "\""
 name ::= "\"" [a-zA-Z_] [a-zA-Z0-9_]{0,40} "\""
 """
 _PATTERNS = {"^\\{": "expression", "^as": "address", "^[a": "name"}
-"""The rule of a pattern, by its first letters."""
+"""Rules of known patterns, by the pattern's beginning."""
 _NAMED = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 
 def constraint(
     prompt: Prompt, choice: str | None, kind: Kind, *, parallel: bool | None = None
 ) -> dict[str, Json]:
-    """Return what holds the reply of a request to the form.
+    """Return the request fields that constrain the reply to the form.
 
     Args:
-        prompt: with the form of its calls; without one nothing is held.
+        prompt: has the form of its calls; without one nothing is constrained.
         choice: `tool_choice` of the options.
-        kind: which server reads them.
-        parallel: False: a reply holds one call, as when a tool is named.
+        kind: which server reads the fields.
+        parallel: whether a reply may have several calls; if a tool is named, it may
+            not.
 
     Raises:
         ConfigError: the choice names no tool.
     """
     if prompt.form is None or choice == "none":
         return {}
-    named = choice not in (None, "auto", "required")
-    form = prompt.form(named or parallel is False)
-    if named:
+    names_tool = choice not in (None, "auto", "required")
+    form = prompt.form(names_tool or parallel is False)
+    if names_tool:
         if choice not in form.calls:
             hint = did_you_mean(nearest(choice, form.calls))
             raise ConfigError(f"tool_choice: there is no tool {choice!r}.{hint}")
@@ -74,14 +75,14 @@ def constraint(
         return {}
     must = choice not in (None, "auto")
     if kind == "llama.cpp":
-        held: dict[str, Json] = {"grammar": gbnf(form)}
+        fields: dict[str, Json] = {"grammar": gbnf(form)}
         if not must:
             trigger = {"type": _WORD, "value": form.start}
-            held |= {"grammar_lazy": True, "grammar_triggers": [trigger]}
-        return held
+            fields |= {"grammar_lazy": True, "grammar_triggers": [trigger]}
+        return fields
     tag = {"begin": form.start, "schema": list_schema(form), "end": form.end}
     if must:
-        # a reply of calls alone needs no markers: it is read without them, too
+        # a reply of calls only needs no markers: it is decoded without them, too
         return {"structured_outputs": {"json": tag["schema"]}}
     tags = {"type": "structural_tag", "structures": [tag], "triggers": [form.start]}
     return {"response_format": tags}
@@ -102,20 +103,20 @@ def gbnf(form: CallForm) -> str:
         rules.lines.append(f"{_rule_name(name)} ::= {rules.of(node)}")
     calls = rules.add(" | ".join(rules.of(call) for call in form.calls.values()))
     start, end = _text(form.start), _text(form.end)
-    more = "" if form.single else f'(ws "," ws {calls}){{0,{MOST_CALLS - 1}}} '
-    root = f'root ::= {start} ws "[" ws {calls} {more}ws "]" ws {end}'
+    further_calls = "" if form.single else f'(ws "," ws {calls}){{0,{MOST_CALLS - 1}}} '
+    root = f'root ::= {start} ws "[" ws {calls} {further_calls}ws "]" ws {end}'
     return "\n".join([root, *rules.lines]) + _JSON
 
 
 class _Rules:
-    """Rules that are made on the way; equal ones once."""
+    """Collects grammar rules; equal ones once."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._known: dict[str, str] = {}
 
     def add(self, body: str) -> str:
-        """Return the name of a rule with that body."""
+        """Return the name of the rule with that body."""
         if body not in self._known:
             self._known[body] = name = f"r{len(self._known)}"
             self.lines.append(f"{name} ::= {body}")
@@ -141,27 +142,27 @@ class _Rules:
         return kind if kind in _NAMED else "value"
 
     def _object(self, schema: Mapping[str, Json]) -> str:
-        """Required members stand first, then the others; each in its order."""
+        """Return the rule of an object: required members, then optional ones."""
         required: Sequence[str] = schema.get("required", ())
         must: list[str] = []
-        may: list[str] = []
+        optional: list[str] = []
         for name, node in schema["properties"].items():
             member = f'{_literal(name)} ws ":" ws {self.of(node)}'
-            (must if name in required else may).append(self.add(member))
-        more = schema.get("additionalProperties", True)
+            (must if name in required else optional).append(self.add(member))
+        extra = schema.get("additionalProperties", True)
         rest = ""
-        if more is not False:
-            member = "member" if more is True else f'string ws ":" ws {self.of(more)}'
+        if extra is not False:
+            member = "member" if extra is True else f'string ws ":" ws {self.of(extra)}'
             rest = self.add(f'(ws "," ws {member})*')
-        # from the last: each optional member, and what may follow it
+        # backwards: each optional member, and what may follow it
         tails = [rest]
-        for name in reversed(may):
+        for name in reversed(optional):
             tails.append(self.add(f'(ws "," ws {name})? {tails[-1]}'.rstrip()))
         tails.reverse()
         if must:
             members = ' ws "," ws '.join(must) + f" {tails[0]}"
         else:
-            firsts = zip(may, tails[1:], strict=True)
+            firsts = zip(optional, tails[1:], strict=True)
             members = " | ".join(f"{name} {tail}" for name, tail in firsts)
             members = f"({members})?"
         return f'"{{" ws {members} ws "}}"'
@@ -172,7 +173,7 @@ def _rule_name(name: str) -> str:
 
 
 def _literal(value: Json) -> str:
-    """Return a JSON value as a text of the grammar."""
+    """Return a JSON value as a literal of the grammar."""
     return _text(json.dumps(value, ensure_ascii=False))
 
 

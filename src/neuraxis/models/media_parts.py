@@ -1,6 +1,6 @@
-"""Pictures and files of a prompt, and words in their place.
+"""Replace pictures and files in a prompt with words, where needed.
 
-Who does not see is told what there is, and how commands are given it.
+A model without vision reads what there is, and how to pass it to commands.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neuraxis.models import Model
 
 MOST_BYTES = 15_000_000
-"""Of all pictures and files in a prompt; the oldest are left to words."""
+"""Maximum bytes of pictures and files in a prompt; the oldest become words."""
 _PARTS = attrgetter("parts")
 _ABOUT_FILES = re.compile(r"\bpdf\b|document|\bfiles?\b|input_file", re.IGNORECASE)
 _ABOUT_PARTS = re.compile(
@@ -31,17 +31,17 @@ _ABOUT_PARTS = re.compile(
 
 
 def sees(model: Model) -> bool:
-    """Return whether a model takes the parts of a message."""
+    """Return whether a model accepts pictures and files."""
     return bool(getattr(model, "sees", False))
 
 
 def as_seen_by(model: Model, prompt: Prompt) -> Prompt:
-    """Return the prompt as a model can take it."""
+    """Return the prompt in a form that the model accepts."""
     return prompt if sees(model) else with_shown(prompt, lambda part: False)
 
 
 def with_shown(prompt: Prompt, is_seen: Callable[[Part], bool]) -> Prompt:
-    """Return the prompt with words in place of what is not seen."""
+    """Return the prompt with words instead of parts that are not sent."""
     if not any(map(_PARTS, prompt.messages)):
         return prompt
     messages: list[Message] = []
@@ -53,20 +53,20 @@ def with_shown(prompt: Prompt, is_seen: Callable[[Part], bool]) -> Prompt:
             if is_there and len(part.data) <= room and is_seen(part):
                 room -= len(part.data)
                 shown.append(part)
-        messages += reversed([*_as_words(message, tuple(shown))])
+        messages += reversed([*_with_words(message, tuple(shown))])
     return replace(prompt, messages=tuple(reversed(messages)))
 
 
-def _as_words(message: Message, shown: tuple[Part, ...]) -> Iterator[Message]:
+def _with_words(message: Message, shown: tuple[Part, ...]) -> Iterator[Message]:
     if not message.parts:
         yield message
         return
     words = [
         call_errors.only_words(part) for part in message.parts if part not in shown
     ]
-    if named := [part.asset for part in shown if part.asset]:
-        words.append(call_errors.shown_here(named))
-    if message.role == "tool":  # which servers take as text only
+    if assets := [part.asset for part in shown if part.asset]:
+        words.append(call_errors.shown_here(assets))
+    if message.role == "tool":  # servers accept only text there
         yield replace(message, parts=())
         yield Message(role="user", content="\n".join(words), parts=shown)
     else:
@@ -75,12 +75,12 @@ def _as_words(message: Message, shown: tuple[Part, ...]) -> Iterator[Message]:
 
 
 def refused_parts(prompt: Prompt, error: ModelError) -> list[Part]:
-    """Return the pictures and files that a refusal is about."""
+    """Return the pictures and files that a refusal means."""
     parts = [part for message in prompt.messages for part in message.parts]
-    said = str(error)
+    text = str(error)
     if error.status in (401, 403, 429):
         return []
     files = [part for part in parts if not part.media_type.startswith("image/")]
-    if files and _ABOUT_FILES.search(said):
+    if files and _ABOUT_FILES.search(text):
         return files
-    return parts if error.status == 413 or _ABOUT_PARTS.search(said) else []
+    return parts if error.status == 413 or _ABOUT_PARTS.search(text) else []

@@ -1,7 +1,7 @@
-"""Price of what a model wrote, in US dollars.
+"""Cost of a model's replies, in US dollars.
 
-A price that the settings give wins; else the table of the package `genai-prices`
-counts, which is the extra `prices`. Nothing is fetched: the table is the package's.
+A price in the settings has priority over the table of the package `genai-prices` (extra
+`prices`). Nothing is downloaded: the table is part of the package.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ PROVIDERS = {
     "bedrock": "aws",
     "azure": "azure",
 }
-"""Kinds of model names, and what the table calls their providers."""
+"""Kinds of model names, and their providers in the table."""
 _FREE = ("local", "scripted")
 _MILLION = 1_000_000
 _TABLE = "genai_prices"
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """Price of one model in US dollars for a million tokens."""
+    """Price of one model in US dollars per million tokens."""
 
     input: float
     output: float
     cached: float
-    """Of input that was read from a cache."""
+    """Price of input tokens that were read from a cache."""
 
     def cost(self, usage: Usage) -> float:
         """Return the price of one reply."""
@@ -52,35 +52,35 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost_of(name: str, usage: Usage, settings: Settings) -> float | None:
-    """Return the price of one reply; None: not known.
+    """Return the price of one reply; None: unknown.
 
     Raises:
-        ConfigError: a price of the settings is no number.
+        ConfigError: a price in the settings is not a number.
     """
-    own = _given_price(name, settings)
-    if own is not None:
-        return own.cost(usage)
+    price = _given_price(name, settings)
+    if price is not None:
+        return price.cost(usage)
     if name.partition(":")[0] in _FREE:
         return 0.0
     return _listed_cost(name, usage)
 
 
 async def reply_cost(name: str, usage: Usage, settings: Settings) -> float | None:
-    """Return `cost_of` without holding the event loop while the table is loaded."""
+    """Return `cost_of`; load the table without blocking the event loop."""
     if _TABLE in sys.modules or not _is_listed_kind(name):
         return cost_of(name, usage, settings)
     return await asyncio.to_thread(cost_of, name, usage, settings)
 
 
 def require_price(name: str, settings: Settings) -> None:
-    """Refuse a model whose price is not known.
+    """Refuse a model whose price is unknown.
 
     Raises:
         ConfigError: neither the settings nor the table have its price.
         MissingExtra: the table is not installed.
     """
     if _given_price(name, settings) is None and name.partition(":")[0] not in _FREE:
-        if _is_listed_kind(name) and _listed(name) is None:
+        if _is_listed_kind(name) and _price_lookup(name) is None:
             raise MissingExtra("genai-prices", "prices", "Budget(usd=…)")
         if _listed_cost(name, Usage(input_tokens=1)) is None:
             raise ConfigError(
@@ -91,27 +91,27 @@ def require_price(name: str, settings: Settings) -> None:
 
 
 def _given_price(name: str, settings: Settings) -> Price | None:
-    where = f"models.{_short(name)}"
-    found: dict[str, float] = {}
+    setting = f"models.{_short(name)}"
+    prices: dict[str, float] = {}
     for key in ("input", "output", "cached"):
-        value = settings.get(f"{where}.{key}_usd")
+        value = settings.get(f"{setting}.{key}_usd")
         if value is None:
             continue
         try:
-            found[key] = float(value)
+            prices[key] = float(value)
         except (TypeError, ValueError):
-            found[key] = -1.0
-        if not 0 <= found[key] < _MILLION:
+            prices[key] = -1.0
+        if not 0 <= prices[key] < _MILLION:
             raise ConfigError(
-                f"{where}.{key}_usd: expected US dollars for a million tokens, "
+                f"{setting}.{key}_usd: expected US dollars for a million tokens, "
                 f"got {quote(value)}"
             )
-    if "input" not in found or "output" not in found:
+    if "input" not in prices or "output" not in prices:
         return None
     return Price(
-        input=found["input"],
-        output=found["output"],
-        cached=found.get("cached", found["input"]),
+        input=prices["input"],
+        output=prices["output"],
+        cached=prices.get("cached", prices["input"]),
     )
 
 
@@ -121,24 +121,24 @@ def _is_listed_kind(name: str) -> bool:
 
 
 def _short(name: str) -> str:
-    """Return the name that a model has in the settings."""
+    """Return the model's name in the settings."""
     if name.startswith(("http://", "https://")):
         return name.partition("#")[2]
     return name.partition(":")[2] or name
 
 
-def _listed(name: str) -> Callable[[Usage], Any] | None:
-    """Return the price table's look-up; None: it is not installed."""
+def _price_lookup(name: str) -> Callable[[Usage], Any] | None:
+    """Return the price table's lookup function; None: it is not installed."""
     try:
-        import genai_prices  # large, and needed for models that cost something
+        import genai_prices  # large, and needed only for paid models
     except ImportError:
         return None
-    kind, _, rest = name.partition(":")
+    kind, _, model = name.partition(":")
     if kind in PROVIDERS:
-        where = {"provider_id": PROVIDERS[kind]}
+        provider = {"provider_id": PROVIDERS[kind]}
     else:
-        url, _, rest = name.partition("#")
-        where = {"provider_api_url": url}
+        url, _, model = name.partition("#")
+        provider = {"provider_api_url": url}
 
     def look_up(usage: Usage) -> Any:
         counted = genai_prices.Usage(
@@ -147,13 +147,15 @@ def _listed(name: str) -> Callable[[Usage], Any] | None:
             cache_read_tokens=usage.cached_tokens,
             cache_write_tokens=usage.cache_write_tokens,
         )
-        return cast("Any", genai_prices).calc_price(counted, rest, **where).total_price
+        return (
+            cast("Any", genai_prices).calc_price(counted, model, **provider).total_price
+        )
 
     return look_up
 
 
 def _listed_cost(name: str, usage: Usage) -> float | None:
-    look_up = _listed(name) if _is_listed_kind(name) else None
+    look_up = _price_lookup(name) if _is_listed_kind(name) else None
     if look_up is None:
         return None
     try:

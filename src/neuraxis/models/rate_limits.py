@@ -1,7 +1,7 @@
 """Rate limits of model servers, shared in this process.
 
-Whoever is over the limit waits; nobody fails for it. A limit is kept only as long as
-a model uses it.
+A request over the limit waits; it never fails. A limit exists only as long as a model
+uses it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 _MINUTE = 60.0
-_TOLD_FROM = 1.0
+_REPORTED_FROM = 1.0
 """Seconds of a wait from which it is reported."""
 
 
@@ -21,7 +21,7 @@ class RateLimit:
     """Recent requests to a model, and its server's pause.
 
     Args:
-        per_minute: requests within any 60 seconds; None: only pauses are kept.
+        per_minute: maximum requests within any 60 seconds; None: only pauses apply.
         now: a clock in seconds.
     """
 
@@ -35,14 +35,14 @@ class RateLimit:
         self._until = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Let nobody send a request for so many seconds."""
+        """Block all requests for these seconds."""
         with self._lock:
             self._until = max(self._until, self._now() + seconds)
 
     def reserve(self, *, waited: bool = False) -> float:
-        """Take the next free place; return the seconds until it.
+        """Reserve the next free slot; return the seconds until it.
 
-        `waited`: the caller has sat out the server's pause already.
+        `waited`: the caller has already waited for the server's pause.
         """
         with self._lock:
             now = self._now()
@@ -60,7 +60,7 @@ class RateLimit:
     ) -> AsyncGenerator[str, None]:
         """Wait for permission to send; yield a note if long."""
         wait = self.reserve(waited=waited)
-        if wait >= _TOLD_FROM:
+        if wait >= _REPORTED_FROM:
             yield f"waited {wait:.0f} s for the rate limit that sessions share"
         if wait > 0:
             await sleep(wait)

@@ -1,7 +1,7 @@
 """Record a model's replies in a script file.
 
-`scripted:FILE` reads the file. It has the model's replies and nothing of what it was
-asked: no prompt, no header, no key.
+`scripted:FILE` reads the file. It has the model's replies but no prompt, no header and
+no key.
 """
 
 from __future__ import annotations
@@ -104,32 +104,33 @@ def _joined(pair: re.Match[str]) -> str:
 
 
 def _completed(joined: Joiner, name: str) -> Json:
-    whole = joined.completion(name)
-    reply: dict[str, Json] = {"text": whole.text}
+    completion = joined.completion(name)
+    reply: dict[str, Json] = {"text": completion.text}
     if joined.reasoning:
         reply["reasoning"] = joined.reasoning
-    if whole.tool_calls:
+    if completion.tool_calls:
         reply["tool_calls"] = [
             {"id": call.id, "name": call.name, "arguments": call.arguments}
-            for call in whole.tool_calls
+            for call in completion.tool_calls
         ]
-    if whole.finish_reason != "stop":
-        reply["finish_reason"] = whole.finish_reason
+    if completion.finish_reason != "stop":
+        reply["finish_reason"] = completion.finish_reason
     if (usage := joined.usage) is not None:
         reply["usage"] = {
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
             "cached_tokens": usage.cached_tokens,
         }
-    return whole.text if list(reply) == ["text"] else reply
+    return completion.text if list(reply) == ["text"] else reply
 
 
 def _failed(joined: Joiner, error: ModelError) -> Json:
-    word = next(
-        (word for word, kind in ERRORS.items() if isinstance(error, kind)), "broken"
+    error_kind = next(
+        (error_kind for error_kind, kind in ERRORS.items() if isinstance(error, kind)),
+        "broken",
     )
     reply: dict[str, Json] = {"text": joined.text} if joined.text else {}
-    reply["error"] = f"{word}: {error}"
+    reply["error"] = f"{error_kind}: {error}"
     if error.status is not None:
         reply["status"] = error.status
     return reply

@@ -105,10 +105,10 @@ class ScriptedModel:
             self._function = replies
         else:
             # one text is one reply, and not one for each of its characters
-            listed = [replies] if isinstance(replies, str) else replies
+            items = [replies] if isinstance(replies, str) else replies
             self._replies = tuple(
                 read_reply(reply, f"{name}: reply {number}")
-                for number, reply in enumerate(listed, 1)
+                for number, reply in enumerate(items, 1)
             )
 
     def __repr__(self) -> str:
@@ -164,9 +164,9 @@ class ScriptedModel:
         number = len(self.prompts)
         prompt = with_shown(prompt, lambda part: True)
         self.prompts.append(prompt)
-        where = f"{self.name}: reply {number + 1}"
+        place = f"{self.name}: reply {number + 1}"
         if self._function is not None:
-            return read_reply(self._function(prompt), where)
+            return read_reply(self._function(prompt), place)
         if number >= len(self._replies):
             replies = "1 reply" if number == 1 else f"{number or 'no'} replies"
             self._problem = ModelUnavailable(
@@ -176,11 +176,11 @@ class ScriptedModel:
             raise self._problem
         reply = self._replies[number]
         if reply.expect:
-            text = "\n".join(message.content for message in prompt.messages)
+            prompt_text = "\n".join(message.content for message in prompt.messages)
             for expected in reply.expect:
-                if expected not in text:
+                if expected not in prompt_text:
                     self._problem = ModelRefused(
-                        f"{where}: expected the prompt to contain {expected!r}. "
+                        f"{place}: expected the prompt to contain {expected!r}. "
                         f"The last message was {_last(prompt)}"
                     )
                     raise self._problem
@@ -303,17 +303,17 @@ def _native_call(value: Mapping[str, Json], index: int) -> NativeCall:
 
 
 def _text(value: Mapping[str, Json], key: str) -> str:
-    found = value.get(key, "")
-    if not isinstance(found, str):
-        raise TypeError(f"{key}: expected a text, got {quote(found)}")
-    return found
+    text = value.get(key, "")
+    if not isinstance(text, str):
+        raise TypeError(f"{key}: expected a text, got {quote(text)}")
+    return text
 
 
 def _texts(value: Mapping[str, Json], key: str) -> tuple[str, ...]:
-    found: Json = value.get(key) or ()
-    items: Json = (found,) if isinstance(found, str) else found
+    entries: Json = value.get(key) or ()
+    items: Json = (entries,) if isinstance(entries, str) else entries
     if not isinstance(items, (list, tuple)):
-        raise TypeError(f"{key}: expected a list of texts, got {quote(found)}")
+        raise TypeError(f"{key}: expected a list of texts, got {quote(entries)}")
     for item in cast("list[Json]", items):
         if not isinstance(item, str):
             raise TypeError(f"{key}: expected texts, got {quote(item)}")

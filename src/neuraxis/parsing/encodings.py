@@ -1,7 +1,7 @@
 """Detect the encoding of a text file, and decode it.
 
-UTF-8, or what a byte order mark says, or Windows-1252, in which Windows programs of
-western Europe still save. Bytes that no text contains are not decoded.
+UTF-8, or the encoding of a byte order mark, or Windows-1252, which western European
+Windows programs still write. Bytes that no text contains are not decoded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON of other programs: objects and lists, whatever stands in their place."""
+"""Access JSON of other programs, which may have wrong types."""
 
 from __future__ import annotations
 

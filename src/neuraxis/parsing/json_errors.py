@@ -28,7 +28,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     """Keys and indices that lead to the place in the value."""
     key: str = ""
     reach: int = 0
-    """End of the examined text, if that is behind the fault."""
+    """End of the examined text, if after the fault."""
 
 
 class Broken(Exception):
@@ -43,9 +43,9 @@ def place(text: str, position: int) -> str:
     """Return `line 3, column 5`, and the text there."""
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
-    found = text[position : position + 20]
-    what = quote(found) if found else "the end of the text"
-    return f"line {line}, column {column}, at {what}"
+    following = text[position : position + 20]
+    description = quote(following) if following else "the end of the text"
+    return f"line {line}, column {column}, at {description}"
 
 
 def broken(

@@ -66,7 +66,7 @@ class _Open(Struct):
 
 
 class Reader:
-    """Reads one value; afterwards `notes` says how.
+    """Reads one value; `notes` then lists the leniencies used.
 
     Args:
         text: the whole text.
@@ -121,11 +121,11 @@ class Reader:
                 position,
                 f"more than {DEPTH} objects and lists inside each other",
             )
-        begun = _Open(char, {} if char == "{" else [])
+        container = _Open(char, {} if char == "{" else [])
         position = self._space(position + 1)
-        if self.text.startswith(begun.closer, position):
-            return begun.container, position + 1, False
-        self._stack.append(begun)
+        if self.text.startswith(container.closer, position):
+            return container.container, position + 1, False
+        self._stack.append(container)
         if char == "{":
             position = self._key(position)
         return None, position, True
@@ -224,7 +224,7 @@ class Reader:
         if match[1] is None and match[2] is None:
             try:
                 return int(match[0]), end
-            except ValueError:  # more digits than Python will turn into an int
+            except ValueError:  # more digits than Python converts to an int
                 raise self._broken(position, "a number has too many digits") from None
         value = float(match[0])
         if not isfinite(value):
@@ -238,7 +238,7 @@ class Reader:
             self._note("True, False or None of Python")
             return _LOOSE_WORDS[word], end
         if end == len(self.text) and any(
-            known.startswith(word) for known in _ALL_WORDS
+            literal.startswith(word) for literal in _ALL_WORDS
         ):
             raise self._cut("inside a word")
         instead = "write text in double quotes"
@@ -280,7 +280,7 @@ class Reader:
             return end
         loose = end_of(_LOOSE_SPACE, text, end)
         if text.startswith("/*", loose):
-            # no end of a comment was found before the end of the text
+            # no comment end before the end of the text
             self.reach = len(text)
         if loose > end:
             skipped = text[end:loose]
@@ -296,8 +296,8 @@ class Reader:
             for item in self._stack
         )
 
-    def _note(self, what: str) -> None:
-        self.notes[what] = None
+    def _note(self, note: str) -> None:
+        self.notes[note] = None
 
     def _broken(self, position: int, message: str) -> Broken:
         return broken(self.text, position, message, path=self.path())

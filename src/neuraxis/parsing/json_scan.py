@@ -1,10 +1,10 @@
-r"""Find and read the JSON values in what a model wrote.
+r"""Find and read the JSON values in a model's text.
 
 `loads` is strict: the whole text is one JSON value. `pieces` is lenient: JSON among
-prose, fences and thoughts, written as models write it. Flawless JSON is never changed
-by either, and nothing is completed: what has no end is no value. A broken value is
-reported and never searched for smaller ones, and nothing here raises on what a model
-wrote.
+prose, fences and thoughts, written as models write it. Neither changes flawless JSON,
+and nothing is completed: an unfinished value is not a value. A broken value is reported
+and never searched for smaller ones, and nothing here raises an exception on a model's
+text.
 """
 
 from __future__ import annotations
@@ -112,9 +112,11 @@ def loads(text: str) -> Value | Fault:
     read = read_at(text, start, lenient=False)
     if isinstance(read, Fault):
         return read
-    rest = end_of(_LEADING_SPACE, text, read.end)
-    if rest < len(text):
-        return broken(text, rest, "expected nothing more after the JSON value").fault
+    trailing = end_of(_LEADING_SPACE, text, read.end)
+    if trailing < len(text):
+        return broken(
+            text, trailing, "expected nothing more after the JSON value"
+        ).fault
     return read
 
 
@@ -220,9 +222,9 @@ def pieces(
         return [Piece(kind="broken", start=0, end=len(text), fault=unfit, meant=True)]
     shallow = _is_shallow(text)
     tokens = markers or _PLAIN_TOKEN
-    found: list[Piece] = []
+    pieces_: list[Piece] = []
     cursor = position = wasted = 0
-    thought = False
+    is_thought = False
 
     def read(start: int) -> Value | Fault:
         return _read(text, start, shallow, True)
@@ -234,13 +236,13 @@ def pieces(
             piece = take(match, read)
         elif name == "thought":
             # the chat template opened the thought, so all before this is one
-            piece = None if thought else Piece(kind="thought", start=0, end=end)
+            piece = None if is_thought else Piece(kind="thought", start=0, end=end)
             if piece is not None:
-                found, cursor, start = [], 0, 0
-            thought = True
+                pieces_, cursor, start = [], 0, 0
+            is_thought = True
         elif name == "think":
             piece = _thought(text, start, end)
-            thought = thought or piece.end < len(text)
+            is_thought = is_thought or piece.end < len(text)
         elif name:
             piece = Piece(kind="marker", start=start, end=end, marker=name)
         elif not _BEGINS.match(text, start):
@@ -252,12 +254,12 @@ def pieces(
             position = max(end, start + 1)
             continue
         if cursor < piece.start:
-            found.append(Piece(kind="text", start=cursor, end=piece.start))
-        found.append(piece)
+            pieces_.append(Piece(kind="text", start=cursor, end=piece.start))
+        pieces_.append(piece)
         cursor = position = piece.end
     if cursor < len(text):
-        found.append(Piece(kind="text", start=cursor, end=len(text)))
-    return found
+        pieces_.append(Piece(kind="text", start=cursor, end=len(text)))
+    return pieces_
 
 
 def _bracket(

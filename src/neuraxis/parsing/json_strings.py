@@ -143,8 +143,8 @@ def _read_loose(
         if cursor >= len(text):
             if quotes_inside and text.rstrip()[-1] in "}])>`":
                 raise _unclear(text, quotes_inside[0])  # its end is written
-            begun = f"inside the string that begins at {place(text, start)}"
-            raise cut_off(text, f"{begun}, without a closing quote")
+            context = f"inside the string that begins at {place(text, start)}"
+            raise cut_off(text, f"{context}, without a closing quote")
         if text[cursor] == "\\":
             piece, cursor = _escape(text, cursor, close, note)
             parts.append(piece)
@@ -346,8 +346,12 @@ def _is_pairs(text: str, start: int, inside: list[int]) -> bool:
                 text, max(0, quote - 20), quote
             )
         else:
-            alone = before in "([{=," or behind not in _WORD_END
-            fits = not before.isalnum() and alone and not _JOINS.match(text, quote + 1)
+            is_boundary = before in "([{=," or behind not in _WORD_END
+            fits = (
+                not before.isalnum()
+                and is_boundary
+                and not _JOINS.match(text, quote + 1)
+            )
         if not fits:
             return False
         is_open = not is_open

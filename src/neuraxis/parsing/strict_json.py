@@ -20,15 +20,15 @@ def loads(text: str) -> Any:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) == len(pairs):
-        return made
+    entries = dict(pairs)
+    if len(entries) == len(pairs):
+        return entries
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
             raise ValueError(f"the key {quote(key)} appears twice in one object")
         seen.add(key)
-    return made
+    return entries
 
 
 def _finite(digits: str) -> float:

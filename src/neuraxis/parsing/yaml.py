@@ -139,24 +139,24 @@ class _Reader(Struct):
     problems: list[ManifestProblem] = []
     nodes: int = 0
     # an alias is one value: a type defined in it is defined once
-    same: dict[tuple[int, _Mode], Json] = {}
+    cached: dict[tuple[int, _Mode], Json] = {}
 
     def read(self, node: yaml.Node, path: Path, mode: _Mode) -> Json:
         self.nodes += 1
         line = node.start_mark.line + 1
         if self.nodes > MOST_NODES or len(path) > MOST_DEPTH:
-            what = "an alias contains itself, or aliases make this file too large"
-            raise _refused(self.file, line, what)
+            problem = "an alias contains itself, or aliases make this file too large"
+            raise _refused(self.file, line, problem)
         self.lines.setdefault(path, line)
         kind = node.tag.removeprefix(_TAG)
         if isinstance(node, yaml.MappingNode) and kind == "map":
             fields = self._mapping(node, path, mode)
-            return self.same.setdefault((id(node), mode), fields)
+            return self.cached.setdefault((id(node), mode), fields)
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
             items: list[Json] = []
             for index, item in enumerate(node.value):
                 items.append(self.read(item, (*path, index), mode))
-            return self.same.setdefault((id(node), mode), items)
+            return self.cached.setdefault((id(node), mode), items)
         if isinstance(node, yaml.ScalarNode) and kind in _PLAIN:
             return self._scalar(node, kind, mode)
         self._problem(line, f"expected plain YAML, got the tag {node.tag!r}")
@@ -166,7 +166,7 @@ class _Reader(Struct):
         entries = self._entries(node, path, mode)
         nodes = {key: value for key, (value, _) in entries.items()}
         typed = None if mode.data else _text_type(nodes.get("type"))
-        found: dict[str, Json] = {}
+        items: dict[str, Json] = {}
         for key, (value, line) in entries.items():
             place = (*path, key)
             self.lines[place] = line
@@ -181,16 +181,16 @@ class _Reader(Struct):
                 if key in self.data
                 else _mode_of(key, value, path, mode, typed, nodes)
             )
-            found[key] = self.read(value, place, inner)
+            items[key] = self.read(value, place, inner)
             if key in ("enum", "item_enum") and typed is not None:
                 self._warn_of_members(value, line)
-        return found
+        return items
 
     def _entries(
         self, node: yaml.MappingNode, path: Path, mode: _Mode
     ) -> dict[str, tuple[yaml.Node, int]]:
         """Return each key once, as typed; a key wins over merged ones."""
-        own: dict[str, tuple[yaml.Node, int]] = {}
+        entries: dict[str, tuple[yaml.Node, int]] = {}
         merged: dict[str, tuple[yaml.Node, int]] = {}
         for key_node, value in node.value:
             line = key_node.start_mark.line + 1
@@ -211,13 +211,14 @@ class _Reader(Struct):
                     line,
                     f"the key {key} is read as the text {key!r}; write it in quotes",
                 )
-            if key in own:
+            if key in entries:
                 self._problem(
-                    line, f"the key {key!r} appears twice, first on line {own[key][1]}"
+                    line,
+                    f"the key {key!r} appears twice, first on line {entries[key][1]}",
                 )
             else:
-                own[key] = (value, line)
-        return {**{k: v for k, v in merged.items() if k not in own}, **own}
+                entries[key] = (value, line)
+        return {**{k: v for k, v in merged.items() if k not in entries}, **entries}
 
     def _merge(
         self, value: yaml.Node, into: dict[str, tuple[yaml.Node, int]], path: Path
@@ -266,11 +267,12 @@ class _Reader(Struct):
     def _warn_of_members(self, node: yaml.Node, line: int) -> None:
         if not isinstance(node, yaml.SequenceNode):
             return
-        odd = [str(item.value) for item in node.value if _is_named_oddly(item)]
-        if odd:
+        odd_names = [str(item.value) for item in node.value if _is_named_oddly(item)]
+        if odd_names:
             self._warn(
                 line,
-                f"the members {', '.join(odd)} are read as text; write them in quotes",
+                f"the members {', '.join(odd_names)} are read as text; "
+                "write them in quotes",
             )
 
     def _problem(self, line: int, message: str) -> None:

@@ -15,8 +15,8 @@ _COLUMN = "what belongs together must begin at the same column"
 def fault(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     """Return the line (1-based; 0: none) and what is wrong with it."""
     mark = error.problem_mark or error.context_mark
-    begun = error.context_mark or mark
-    if mark is None or begun is None:
+    start = error.context_mark or mark
+    if mark is None or start is None:
         return 0, _words(error)
     lines = text.splitlines()
     line = lines[mark.line] if mark.line < len(lines) else ""
@@ -27,14 +27,14 @@ def fault(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     if "maximum nesting depth" in problem:  # newer libyaml counts before we do
         return mark.line + 1, "the document is nested too many levels deep"
     if "could not find expected ':'" in problem and "simple key" in context:
-        key = _of(lines, begun.line)
-        return begun.line + 1, f"there is no `: ` in {key}; write `key: value`"
+        key = _of(lines, start.line)
+        return start.line + 1, f"there is no `: ` in {key}; write `key: value`"
     if "mapping values are not allowed" in problem:
         if ": " in line.partition(": ")[2] or line.partition(": ")[2].endswith(":"):
             return mark.line + 1, f"a text with `: ` in it {_QUOTE}"
         return mark.line + 1, f"{_words(error)}; {_COLUMN}"
     if "quoted scalar" in context and "end of stream" in problem:
-        return begun.line + 1, "a quote is opened here and never closed"
+        return start.line + 1, "a quote is opened here and never closed"
     if "cannot start any token" in problem:
         return mark.line + 1, f"a text that begins with {line[mark.column]} {_QUOTE}"
     value = line.partition(": ")[2].strip()

@@ -70,8 +70,8 @@ def looks_like_object(value: Json) -> bool:
     """Return whether a value has exactly the keys of a reference object."""
     if not isinstance(value, dict) or "asset_id" not in value:
         return False
-    others = len(cast("dict[str, Json]", value)) - 1
-    return others == 0 or (others == 1 and "field_path" in value)
+    count = len(cast("dict[str, Json]", value)) - 1
+    return count == 0 or (count == 1 and "field_path" in value)
 
 
 def _parse_url(text: str) -> AssetRef | None:
@@ -127,7 +127,7 @@ def format_object(ref: AssetRef) -> dict[str, Json]:
 
 def parse_embedded(text: str) -> list[tuple[int, int, AssetRef]]:
     """Return every `<|asset://…|>` and `<|{"asset_id": …}|>` in a text (B62)."""
-    found: list[tuple[int, int, AssetRef]] = []
+    refs: list[tuple[int, int, AssetRef]] = []
     at = 0
     while (start := text.find("<|", at)) >= 0:
         at = start + 2
@@ -146,6 +146,6 @@ def parse_embedded(text: str) -> list[tuple[int, int, AssetRef]]:
             continue
         ref = parse_reference(value)
         if ref is not None and window.startswith("|>", length):
-            found.append((start, at + length + 2, ref))
+            refs.append((start, at + length + 2, ref))
             at += length + 2
-    return found
+    return refs

@@ -38,30 +38,30 @@ def check(schema: _Node, operations: Sequence[Operation]) -> Problem | None:
             if operation.name not in ("first", "last"):
                 return None
             operation = 0
-        found: list[_Node] = []
+        steps: list[_Node] = []
         fields: list[str] = []
         kinds: list[str] = []
         alternatives = _alternatives(nodes, schema)
         if alternatives is None:
             return None
         for node in alternatives:
-            below = _below(node, operation)
-            if below is not None:
-                found.append(below)
+            next_node = _next_node(node, operation)
+            if next_node is not None:
+                steps.append(next_node)
             fields += node.get("properties", ())
             kinds.append(str(node.get("type", "")))
-        if not found:
+        if not steps:
             problem = _problem(operation, operations, fields, kinds)
             hint = _instead(schema, operation, operations[0], kinds)
             return problem and replace(problem, got=problem.got + hint)
-        nodes = found
+        nodes = steps
     return None
 
 
 def _instead(
     schema: _Node, operation: Operation, first: Operation, kinds: Sequence[str]
 ) -> str:
-    """Return the part most likely meant, in words; "" where unclear."""
+    """Return the part that was probably meant, in words; "" if unclear."""
     if operation in ("length", "size") and {"array", "string"} & set(kinds):
         return COUNTS
     if first in AROUND and first not in schema.get("properties", ()):
@@ -99,12 +99,12 @@ def _problem(
 
 
 def _alternatives(nodes: Sequence[_Node], root: _Node) -> list[_Node] | None:
-    """Return the nodes behind `$ref`, anyOf and oneOf; None if unknown."""
+    """Resolve `$ref`, anyOf and oneOf to their nodes; None if unknown."""
     unread = list(nodes)
-    found: list[_Node] = []
+    alternatives: list[_Node] = []
     for _ in range(MOST_ALTERNATIVES):
         if not unread:
-            return found
+            return alternatives
         node = unread.pop()
         if "allOf" in node or "x-type" in node:
             return None
@@ -113,12 +113,12 @@ def _alternatives(nodes: Sequence[_Node], root: _Node) -> list[_Node] | None:
             name = str(node["$ref"]).removeprefix("#/$defs/")
             parts = [root.get("$defs", {}).get(name)]
         elif not parts:
-            found.append(node)
+            alternatives.append(node)
         for part in parts:
-            known = _node(part)
-            if known is None:
+            part_node = _node(part)
+            if part_node is None:
                 return None
-            unread.append(known)
+            unread.append(part_node)
     return None
 
 
@@ -126,22 +126,22 @@ def _node(value: Json) -> _Node | None:
     return cast("_Node", value) if isinstance(value, Mapping) else None
 
 
-def _below(node: _Node, operation: str | int | Slice) -> _Node | None:
+def _next_node(node: _Node, operation: str | int | Slice) -> _Node | None:
     """Return a part's schema; None: no such part; `{}`: unconstrained."""
     kind = node.get("type")
     kinds: Sequence[str] = [kind] if isinstance(kind, str) else kind or ()
     if not kinds:
         return {}
-    below: _Node | None = None
+    child_node: _Node | None = None
     if "object" in kinds and not isinstance(operation, Slice):
-        below = _field(node, str(operation))
-    if below is None and "array" in kinds and _is_index(operation):
+        child_node = _field(node, str(operation))
+    if child_node is None and "array" in kinds and _is_index(operation):
         if isinstance(operation, Slice):
             return node
-        below = {} if "prefixItems" in node else _node(node.get("items")) or {}
-    if below is None and "string" in kinds and isinstance(operation, Slice):
+        child_node = {} if "prefixItems" in node else _node(node.get("items")) or {}
+    if child_node is None and "string" in kinds and isinstance(operation, Slice):
         return node
-    return below
+    return child_node
 
 
 def _is_index(operation: str | int | Slice) -> bool:
@@ -152,7 +152,7 @@ def _field(node: _Node, key: str) -> _Node | None:
     properties: Mapping[str, Json] = node.get("properties", {})
     if key in properties:
         return _node(properties[key]) or {}
-    more = node.get("additionalProperties", True)
-    if more is False and "patternProperties" not in node:
+    extra = node.get("additionalProperties", True)
+    if extra is False and "patternProperties" not in node:
         return None
-    return _node(more) or {}
+    return _node(extra) or {}

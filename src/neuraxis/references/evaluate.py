@@ -26,14 +26,14 @@ def evaluate(
     *,
     path: Path = (),
 ) -> Any:
-    """Return a template's value: native where it is whole, else text (C20).
+    """Return a template's value: native if it is whole, else text (C20).
 
     Args:
         template: read by `read_template`.
         lookup: returns the whole answer of a step; it is called with the reference
             `(step, content/response)` only, and the rest is walked here.
         wants_text: whether the parameter accepts text only.
-        path: where the template stands, for the problem that is raised.
+        path: the template's place, for the raised problem.
 
     Raises:
         ReferenceFailure: something is missing, or does not fit.
@@ -82,8 +82,8 @@ def _as_text(value: Any, budget: Budget) -> str:
 
 
 def _unreadable(value: Any, error: Exception) -> ReferenceFailure:
-    what = f"{type_name(value)} that raises {type(error).__name__}"
-    return failure("a value that can be looked into", what)
+    got = f"{type_name(value)} that raises {type(error).__name__}"
+    return failure("a value that can be looked into", got)
 
 
 def fill_in(
@@ -93,17 +93,17 @@ def fill_in(
     resolve: Callable[[AssetRef], Any],
     wants_text: Callable[[Path], bool] = lambda path: False,
 ) -> Json:
-    """Return a value with its references resolved, and nothing checked.
+    """Resolve a value's references without checking the result.
 
     Raises:
         ReferenceFailure: one does not fit.
     """
-    found: dict[Path, Any] = {
+    values: dict[Path, Any] = {
         at.path: evaluate(at.template, resolve, wants_text(at.path), path=at.path)
         for at in bindings
     }
-    found.update((path, resolve(ref)) for path, ref in asset_refs)
-    return fill(value, found)
+    values.update((path, resolve(ref)) for path, ref in asset_refs)
+    return fill(value, values)
 
 
 def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:
@@ -117,10 +117,12 @@ def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:
     for path, value in replacements.items():
         parent = root
         for depth in range(1, len(path)):
-            here = path[:depth]
-            if here not in copied:
-                copied[here] = parent[path[depth - 1]] = _copy(parent[path[depth - 1]])
-            parent = copied[here]
+            prefix = path[:depth]
+            if prefix not in copied:
+                copied[prefix] = parent[path[depth - 1]] = _copy(
+                    parent[path[depth - 1]]
+                )
+            parent = copied[prefix]
         parent[path[-1]] = value
     return root
 

@@ -1,8 +1,8 @@
 """Filters of the `{{ … }}` grammar: pure functions over JSON values.
 
 Each charges its `Budget` (20,000 elements touched, 1 MiB of text made, 10 million
-elements copied by slices) before the work is done and not after. `apply` runs the
-operations of an expression one after another.
+elements copied by slices) before it does the work. `apply` runs the operations of an
+expression one after another.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def _string(value: Any, name: str) -> str:
 def _part(item: Any, key: Json, otherwise: Json) -> Any:
     if not isinstance(key, (str, int)) or isinstance(key, bool):
         raise failure("a field name in quotes", quote(key))
-    found = child(item, key)
-    if found is not MISSING:
-        return found
+    part_value = child(item, key)
+    if part_value is not MISSING:
+        return part_value
     if otherwise is not None:
         return otherwise
     raise failure(
@@ -143,7 +143,7 @@ def _replace(value: Any, arguments: Arguments, budget: Budget) -> str:
     if not old:
         raise failure("a text to replace that is not empty", '""')
     budget.spend_text(len(text))
-    # only growth can pass the limit: count it before the text is made
+    # only growth can exceed the limit: count it before making the text
     if len(new) > len(old):
         budget.spend_text(text.count(old) * (len(new) - len(old)))
     return text.replace(old, new)
@@ -218,7 +218,7 @@ def _default(value: Any, arguments: Arguments, budget: Budget) -> Any:
     """Return the default for missing or null; with `true` also for empty."""
     if value is None:
         return arguments[0]
-    # a plugin's own class may answer bool() with an exception: ask JSON types only
+    # a plugin's class may raise an exception in bool(): check JSON types only
     is_json = type(value) in (str, list, dict, bool, int, float)
     return arguments[0] if arguments[1] and is_json and not value else value
 
@@ -274,14 +274,14 @@ def apply(value: Any, operations: Sequence[Operation], budget: Budget) -> Any:
             if value is MISSING:
                 missing = failure(f"an element for {operation.name}", available(before))
         elif missing is None:
-            found = _take(value, operation, budget)
-            if found is MISSING:
+            result = _take(value, operation, budget)
+            if result is MISSING:
                 missing = failure(
                     _wanted(operation),
                     available(value) + _instead(value, operations[place:]),
                     _candidates(value, operation),
                 )
-            value = found
+            value = result
     if missing is not None:
         raise missing
     return value
@@ -317,14 +317,14 @@ def _candidates(value: Any, operation: str | int | Slice) -> tuple[str, ...]:
 
 
 def _instead(value: Any, operations: Sequence[Operation]) -> str:
-    """Suggest the part meant by a missing one; "" where unclear."""
+    """Suggest the part meant by a missing one; "" if unclear."""
     part = operations[0]
-    below = operations[1] if len(operations) > 1 else None
+    next_operation = operations[1] if len(operations) > 1 else None
     if part in ("length", "size") and isinstance(value, (list, tuple, str)):
         return COUNTS
     if part in AROUND and (
-        child(value, below) is not MISSING
-        if isinstance(below, (str, int))
+        child(value, next_operation) is not MISSING
+        if isinstance(next_operation, (str, int))
         else not isinstance(value, Mapping)
     ):
         return LEAVE_OUT.format(part)

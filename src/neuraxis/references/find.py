@@ -20,15 +20,15 @@ def find_places(arguments: Json) -> list[tuple[Path, Json]]:
     Each is a text with `{{` in it, the word PREVIOUS, a text that begins with
     `asset://`, or an object with the keys of a reference.
     """
-    found: list[tuple[Path, Json]] = []
-    # a stack and no recursion: a model's arguments may be nested deeply
+    places: list[tuple[Path, Json]] = []
+    # a stack instead of recursion: a model's arguments may be nested deeply
     stack: list[tuple[Path, Json]] = [((), arguments)]
     while stack:
         path, value = stack.pop()
         if isinstance(value, dict):
             entries = cast("dict[str, Json]", value)
             if "asset_id" in entries and looks_like_object(entries):
-                found.append((path, entries))
+                places.append((path, entries))
                 continue
             items = entries.items()
         elif isinstance(value, list):
@@ -38,10 +38,10 @@ def find_places(arguments: Json) -> list[tuple[Path, Json]]:
         for key, item in items:
             if isinstance(item, str):
                 if "{{" in item or item == "PREVIOUS" or item.startswith(SCHEME):
-                    found.append((path if key is None else (*path, key), item))
+                    places.append((path if key is None else (*path, key), item))
             elif key is not None and isinstance(item, (dict, list)):
                 stack.append(((*path, key), cast("Json", item)))
-    return found
+    return places
 
 
 def find_asset_refs(arguments: Json) -> tuple[tuple[Path, AssetRef], ...]:

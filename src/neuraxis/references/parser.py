@@ -8,12 +8,11 @@
     argument    = [word "="] literal
     literal     = string | number | true | false | none | list | object
 
-There is nothing to call and no attribute to reach, so an expression is only data: a
-root and a list of operations. An expression with another root stays text,
-byte for byte, so that a Vue, Jinja or workflow file can be written (rule C21); in a
-plan file it is a mistake instead, since there a step can say `literal: true`.
-`{{ '{{' }}` writes the two braces themselves. Every bound is one of characters read,
-so time is linear in the text.
+There are no calls and no attributes, so an expression is only data: a root and a list
+of operations. An expression with another root stays text, byte for byte, so that a Vue,
+Jinja or workflow file can be written (rule C21); in a plan file it is a mistake
+instead, since there a step can say `literal: true`. `{{ '{{' }}` writes the two braces
+themselves. All limits count characters read, so time is linear in the text.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ MOST_BROKEN = 20
 
 PREVIOUS: Final = ("previous_result", "PREVIOUS")
 RESERVED: Final = frozenset({*PREVIOUS, "results", "true", "false", "none", "null"})
-"""Names that no step may have."""
+"""Reserved names, which steps cannot have."""
 
 
 class Parsed(Struct, frozen=True, kw_only=True):
@@ -67,7 +66,7 @@ _NAME = r"[^\W\d]\w*(?:-\w+)*"
 NAME = re.compile(_NAME)  # names of steps that can be roots
 _ROOT = re.compile(rf"\{{\{{[\s(]*({_NAME})")
 _RESULTS = re.compile(r"\{\{[\s(]*results\s*\[\s*(-?[0-9]{1,9})\s*\]")
-_NUMBERED = "-0123456789"  # how the n of `results[n]` begins, and no name
+_NUMBERED = "-0123456789"  # first characters of the n of `results[n]`
 _BRACES = re.compile(rf"\{{\{{\s*+({_NAME})[^{{}}\n]{{0,200}}+\}}\}}")
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -129,15 +128,15 @@ def split(text: str, names: Collection[str], *, strict: bool = False) -> list[Pi
 
 
 def foreign(text: str, names: Container[str]) -> Iterator[tuple[str, str]]:
-    """Yield the braces with another root, and the root."""
-    for found in _BRACES.finditer(text):
-        if _root(text, found.start(), names) is None:
-            yield found[0], found[1]
+    """Yield each expression with another root, and that root."""
+    for match in _BRACES.finditer(text):
+        if _root(text, match.start(), names) is None:
+            yield match[0], match[1]
 
 
 @lru_cache(maxsize=512)
 def _whole(text: str) -> Parsed | None:
-    """Return the one expression that the whole text is, from a cache."""
+    """Return the expression if the whole text is one, from a cache."""
     if not text.endswith("}}"):
         return None
     root = _RESULTS.match(text) or _ROOT.match(text)
@@ -149,34 +148,34 @@ def _whole(text: str) -> Parsed | None:
 
 def _root(text: str, start: int, names: Container[str]) -> re.Match[str] | None:
     """Match the root at `start`, if it is a known one."""
-    # an expression must be shorter, so no root can be further away
+    # an expression is shorter than this, so no root can be further away
     limit = start + MOST_CHARACTERS
-    found = _ROOT.match(text, start, limit)
-    if found is None:
+    match = _ROOT.match(text, start, limit)
+    if match is None:
         return None
-    if found[1] == "results":
+    if match[1] == "results":
         return _RESULTS.match(text, start, limit)
-    if found[1] in PREVIOUS or found[1] in names:
-        return found
+    if match[1] in PREVIOUS or match[1] in names:
+        return match
     # `previous_result-1`: a malformed expression. `a-b` may be a step.
-    word = found[1].partition("-")[0]
-    if word != found[1] and (word in PREVIOUS or word in names):
-        return _ROOT.match(text, start, found.start(1) + len(word))
+    name = match[1].partition("-")[0]
+    if name != match[1] and (name in PREVIOUS or name in names):
+        return _ROOT.match(text, start, match.start(1) + len(name))
     return None
 
 
 def _unknown(text: str, start: int, names: Collection[str]) -> Malformed | None:
-    """Read what has braces around it and begins with no known root."""
+    """Read an expression in braces with an unknown root."""
     end = text.find("}}", start, start + MOST_CHARACTERS)
-    found = _ROOT.match(text, start, max(start, end))
-    if found is None or text.find("{{", start + 2, end) >= 0:
+    match = _ROOT.match(text, start, max(start, end))
+    if match is None or text.find("{{", start + 2, end) >= 0:
         return None
     whole = text[start : end + 2]
     return Malformed(
         text=whole,
         expected="previous_result, results[n], the name of a step, params or item in "
         f"{quote(whole)} (if the braces are text, the step needs `literal: true`)",
-        got=found[1],
+        got=match[1],
         candidates=(*names, PREVIOUS[0], "results[0]"),
     )
 
@@ -222,7 +221,7 @@ class _Syntax(Exception):
 
 
 class _Reader:
-    """Reads one expression, from behind its root; `at` is the position."""
+    """Reads one expression after its root; `at` is the position."""
 
     __slots__ = ("at", "depth", "end", "text")
 
@@ -234,7 +233,7 @@ class _Reader:
         self.depth = text.count("(", start, begin)
 
     def whole(self) -> list[Operation]:
-        """Read all operations up to and with the closing braces."""
+        """Read all operations, up to and including the closing braces."""
         if self.depth > MOST_DEPTH:
             raise self.wrong(f"at most {MOST_DEPTH} levels of brackets")
         operations: list[Operation] = []
@@ -283,11 +282,11 @@ class _Reader:
         return False
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
-        found = pattern.match(self.text, self.at, self.end)
-        if found is None:
+        result = pattern.match(self.text, self.at, self.end)
+        if result is None:
             return None
-        self.at = found.end()
-        return found[0]
+        self.at = result.end()
+        return result[0]
 
     def field(self) -> str | int:
         self.skip()
@@ -330,10 +329,10 @@ class _Reader:
         return int(number)
 
     def string(self) -> str | None:
-        found = self.match(_STRING)
-        if found is None:
+        quoted = self.match(_STRING)
+        if quoted is None:
             return None
-        return _ESCAPED.sub(_unescape, found[1:-1]) if "\\" in found else found[1:-1]
+        return _ESCAPED.sub(_unescape, quoted[1:-1]) if "\\" in quoted else quoted[1:-1]
 
     def filter(self) -> Filter:
         self.skip()
@@ -401,28 +400,28 @@ class _Reader:
     def many(self, close: str) -> list[Any]:
         """Read the rest of a list, or the pairs of an object."""
         self.depth += 1
-        found: list[Any] = []
+        items: list[Any] = []
         while True:
             self.skip()
             if self.take(close):
                 self.depth -= 1
-                return found
-            if found and not self.take(","):
+                return items
+            if items and not self.take(","):
                 raise self.wrong(f"a , or {close}")
             self.skip()
             if close == "]":
-                found.append(self.literal())
+                items.append(self.literal())
                 continue
             key = self.string()
             self.skip()
             if key is None or not self.take(":"):
                 raise self.wrong("a key in quotes, then :")
-            found.append((key, self.literal()))
+            items.append((key, self.literal()))
 
 
-def _unescape(found: re.Match[str]) -> str:
-    code = found[1]
-    if len(code) > 4:  # as in JSON, two of them may be one character
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1]
+    if len(code) > 4:  # as in JSON, two escapes may form one character
         units = bytes.fromhex(code[1:].replace("\\u", ""))
         return units.decode("utf-16-be", "surrogatepass")
     if len(code) > 1:

@@ -1,8 +1,8 @@
 """Walk a path into a value.
 
-Paths walk mappings, lists and tuples and nothing else (rule B50): no attributes, no
-negative indices, no slices. A plugin's result is only ever read, so that no text a
-model wrote can reach the methods of an object.
+Paths walk only mappings, lists and tuples (rule B50): no attributes, no negative
+indices, no slices. So a model's text cannot reach the methods of an object in a
+plugin's result.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ MISSING: Final = Missing()
 
 
 class WalkError(NeuraxisError):
-    """Raised for a path that leads nowhere (rule B49).
+    """Raised for a path that does not exist (rule B49).
 
     Args:
         deepest: the longest part of the path that exists.
-        available: a text for what stands at `deepest`.
+        available: a description of the value at `deepest`.
         keys: the keys of the mapping at `deepest`, those most like the wrong one first.
         hint: the path that was probably meant, its parts joined by slashes, or "".
     """
@@ -71,12 +71,12 @@ def child(value: Any, part: str | int) -> Any:
                 return keyed[text]
         elif part not in keyed and _INTEGER.fullmatch(part):
             part = int(part)
-        # not get(): a plugin's own mapping may answer it with a default
+        # not get(): a plugin's own mapping may return a default
         return keyed[part] if part in keyed else MISSING  # noqa: RUF100, SIM401
     if isinstance(value, (list, tuple)):
         items = cast("Sequence[Any]", value)
         if isinstance(part, str):
-            # 18 digits: no list is longer, and int() of a huge text costs time
+            # 18 digits: no list is longer, and int() of a huge text is slow
             if not (part.isascii() and part.isdigit() and len(part) <= 18):
                 return MISSING
             part = int(part)
@@ -92,12 +92,12 @@ def walk(value: Any, path: Path) -> Any:
     """
     root = value
     for depth, part in enumerate(path):
-        found = child(value, part)
-        if found is MISSING:
-            meant = suggest_path(root, path)
-            hint = "/".join(str(part) for part in meant) if meant else ""
+        value_ = child(value, part)
+        if value_ is MISSING:
+            suggestion = suggest_path(root, path)
+            hint = "/".join(str(part) for part in suggestion) if suggestion else ""
             raise WalkError(path[:depth], available(value), keys_of(value, part), hint)
-        value = found
+        value = value_
     return value
 
 
@@ -108,9 +108,9 @@ def available(value: Any) -> str:
         if not keys:
             return "an object without keys"
         shown = ", ".join(keys[:SHOWN_KEYS])
-        rest = len(keys) - SHOWN_KEYS
+        omitted = len(keys) - SHOWN_KEYS
         return f"an object with the keys {shown}" + (
-            f" and {rest} more" if rest > 0 else ""
+            f" and {omitted} more" if omitted > 0 else ""
         )
     if isinstance(value, (list, tuple)):
         items = cast("Sequence[Any]", value)
@@ -127,7 +127,7 @@ def keys_of(value: Any, wanted: str | int | None = None) -> tuple[str, ...]:
     keys = [str(key) for key in cast("Mapping[Any, Any]", value)]
     if not isinstance(wanted, str):
         return tuple(keys)
-    # compared on the first keys only: a result may have a million
+    # compare the first keys only: a result may have a million
     close = nearest(wanted, keys[:200])
     return (*close, *(key for key in keys if key not in close))
 

@@ -1,7 +1,7 @@
 """Render a value as text, within a budget.
 
 A string is its own text, any other JSON value is written as JSON (rule C20). A value
-that JSON cannot represent has no text: it is passed as the object it is or not at all.
+that JSON cannot represent has no text: it can only be passed as an object.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Budget:
         self.text = text
 
     def spend_copied(self, count: int) -> None:
-        """Count what a slice copies before it does."""
+        """Count the elements of a slice before it copies them."""
         self.copied -= count
         if self.copied < 0:
             raise failure(
@@ -78,7 +78,7 @@ class Budget:
 def failure(
     expected: str, got: str, candidates: tuple[str, ...] = ()
 ) -> ReferenceFailure:
-    """Return a failure whose place is filled in by `references.evaluate`."""
+    """Return a failure; `references.evaluate` fills in its place."""
     return ReferenceFailure(
         Problem(
             expected=expected, got=got, candidates=candidates[:20], keyword="reference"
@@ -87,14 +87,14 @@ def failure(
 
 
 def as_text(value: Any, budget: Budget, indent: int | None = None) -> str:
-    """Return a string as it is, any other value as JSON (C20)."""
+    """Return a string unchanged, any other value as JSON (C20)."""
     if isinstance(value, str):
         budget.spend_text(len(value))
         return value
     if type(value) not in _SCALARS and not isinstance(value, (list, tuple, Mapping)):
         with contextlib.suppress(TypeError):
             plain = _plain(value)
-            if isinstance(plain, str):  # a date is its text, too, without quotes
+            if isinstance(plain, str):  # a date is also text, without quotes
                 budget.spend_text(len(plain))
                 return plain
     return to_json(value, budget, indent)
@@ -104,7 +104,7 @@ def to_json(value: Any, budget: Budget, indent: int | None = None) -> str:
     """Return a value's JSON text, within the budget."""
     _, elements = _Measure(budget.text).size(value)
     if indent is not None:
-        # the indenting encoder is a slow one: count each element
+        # the indenting encoder is slow: count each element
         budget.spend_steps(elements)
     try:
         text = json.dumps(
@@ -134,8 +134,8 @@ _SCALARS = frozenset({int, float, bool, type(None)})
 class _Measure:
     """Measures a value's elements and the minimal length of its JSON.
 
-    Each container is measured once, however often it stands in the value: a few nested
-    lists can stand for a text of any length.
+    Each container is measured once, however often it occurs in the value: a few nested
+    lists can represent a text of any length.
     """
 
     __slots__ = ("held", "limit", "sizes")
@@ -143,7 +143,7 @@ class _Measure:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.sizes: dict[int, tuple[int, int]] = {}
-        # objects that a plugin's mapping makes on the fly are held: ids are reused
+        # keeps objects that a plugin's mapping creates on the fly: ids are reused
         self.held: list[Any] = []
 
     def size(self, node: Any, depth: int = 0) -> tuple[int, int]:
@@ -160,11 +160,11 @@ class _Measure:
         else:
             return 1, 1
         key = id(cast("Any", node))
-        known = self.sizes.get(key)
-        if known == _UNDER_WAY:
+        cached = self.sizes.get(key)
+        if cached == _UNDER_WAY:
             raise failure("a value that does not contain itself", "one that does")
-        if known is not None:
-            return known
+        if cached is not None:
+            return cached
         if depth > MOST_NESTED:
             raise failure("a value that is less deeply nested", "a deeper one")
         self.sizes[key] = _UNDER_WAY
@@ -174,9 +174,9 @@ class _Measure:
                 length += 1
                 elements += 1
             else:
-                more, others = self.size(item, depth + 1)
-                length += more
-                elements += others
+                size_, nodes = self.size(item, depth + 1)
+                length += size_
+                elements += nodes
             if length > self.limit:
                 Budget(text=0).spend_text(length)
         self.sizes[key] = length, elements

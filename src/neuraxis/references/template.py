@@ -1,9 +1,10 @@
 """Templates: texts with `{{ … }}` expressions, bound to a plan's steps.
 
-One type, `AssetRef`, for the result of the step before and the asset stored an hour ago
-(decision 2). Three written forms: the object `{"asset_id", "field_path"}`, the URL
-`asset://id/part/part`, and `{{ … }}` (see `neuraxis.references.parser`). Nothing here
-runs code, and a filled-in value is never read for references again (rule C24).
+One type, `AssetRef`, refers to the previous step's result and to an asset stored an
+hour ago (decision 2). It has three written forms: the object `{"asset_id",
+"field_path"}`, the URL `asset://id/part/part`, and `{{ … }}` (see
+`neuraxis.references.parser`). Nothing here runs code, and a filled-in value is never
+read for references again (rule C24).
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Template(Struct, frozen=True, kw_only=True):
 
     @property
     def refs(self) -> tuple[AssetRef, ...]:
-        """Return every place that it takes a value from, in order."""
+        """Return every place that it reads, in order."""
         return tuple([part.ref for part in self.parts if isinstance(part, Expression)])
 
 
@@ -80,7 +81,7 @@ class Scope(Struct, frozen=True, kw_only=True):
     Args:
         ids: the call ids of all steps of the plan, in order.
         here: the place of this step in `ids`.
-        names: the steps that have a name of their own, and their places.
+        names: the names of named steps, and their places.
         bare: whether a value that is exactly `PREVIOUS` is a reference (lenient).
         extra: further roots and their `Expression.step`: `item` in a step with
             `for_each`.
@@ -100,7 +101,7 @@ def read_template(
 ) -> Template | None:
     """Parse a text as template; None for plain data."""
     if "{{" not in text:
-        # The bare keyword of rule C18. A first step has nothing before it: data.
+        # The bare keyword of rule C18; for a first step it is data.
         if text != "PREVIOUS" or not scope.bare or scope.here == 0:
             return None
         before = scope.ids[scope.here - 1]

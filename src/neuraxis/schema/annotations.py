@@ -24,7 +24,7 @@ FILE_USES: tuple[FileUse, ...] = get_args(FileUse)
 CHANGES: tuple[Literal["write", "change", "remove"], ...] = (
     *("write", "change", "remove"),
 )
-"""The uses after which a file that was there is another, or gone."""
+"""Uses that change or remove an existing file."""
 
 FLAGS: Mapping[str, str] = {
     "trusted_only": "x-trusted-only",
@@ -35,7 +35,7 @@ FLAGS: Mapping[str, str] = {
 FILE_WORD, FILE_KEY = "names_file", "x-names-file"
 
 TRUSTED_WORD, TRUSTED_KEY = "trusted", "x-trusted"
-"""Marks a response field that the answering system itself has made.
+"""Marks a response field that the answering system itself created.
 
 Its value does not come from whoever wrote the contents: ids, account numbers,
 verified senders.
@@ -59,14 +59,14 @@ _DEEPEST = 12
 _NODES = 500
 
 
-def no_file_use(given: Json) -> str:
-    """Return the error of a word for no use of a file."""
-    close = did_you_mean(nearest(str(given), FILE_USES, 1))
-    return f"expected one of {', '.join(FILE_USES)}, got {quote(given)}.{close}"
+def no_file_use(word: Json) -> str:
+    """Return the error message for an unknown file use."""
+    close = did_you_mean(nearest(str(word), FILE_USES, 1))
+    return f"expected one of {', '.join(FILE_USES)}, got {quote(word)}.{close}"
 
 
 class Annotations(Struct, frozen=True, kw_only=True):
-    """Annotated places of a command's arguments; a place covers all below."""
+    """Annotated places of a command's arguments; a place covers its members."""
 
     trusted_only: tuple[Path, ...] = ()
     sends_out: tuple[Path, ...] = ()
@@ -75,12 +75,12 @@ class Annotations(Struct, frozen=True, kw_only=True):
 
     @property
     def moves(self) -> bool:
-        """Whether the file that the command removes stays under another name."""
+        """Whether the command moves the file that it removes."""
         return {"remove", "write"} <= {use for _, use in self.files}
 
     @property
     def changes_files(self) -> bool:
-        """Whether the command writes, changes or removes files that it is named."""
+        """Whether the command writes, changes or removes named files."""
         return any(use in CHANGES for _, use in self.files)
 
     def file_use(self, path: Path) -> FileUse | None:
@@ -105,29 +105,29 @@ def is_covered(places: tuple[Path, ...], path: Path) -> bool:
 
 def marks_of(schema: Mapping[str, Json]) -> Annotations:
     """Return every annotation in a parameter schema, with its place."""
-    found: dict[str, list[Path]] = {key: [] for key in FLAGS.values()}
+    by_key: dict[str, list[Path]] = {key: [] for key in FLAGS.values()}
     files: list[tuple[Path, FileUse]] = []
     for path, node in _nodes(schema):
-        for key, places in found.items():
+        for key, places in by_key.items():
             if node.get(key) is True:
                 places.append(path)
         use = node.get(FILE_KEY)
         if use in FILE_USES:
             files.append((path, use))
-    if not files and not any(found.values()):
+    if not files and not any(by_key.values()):
         return NO_MARKS
-    secret = tuple(found["x-secret-ok"])
+    secret = tuple(by_key["x-secret-ok"])
     return Annotations(
-        # whoever may name a secret chooses which one is used
-        trusted_only=(*found["x-trusted-only"], *secret),
-        sends_out=tuple(found["x-sends-out"]),
+        # whoever names a secret chooses which one is used
+        trusted_only=(*by_key["x-trusted-only"], *secret),
+        sends_out=tuple(by_key["x-sends-out"]),
         secret_ok=secret,
         files=tuple(files),
     )
 
 
 def trusted_fields(schema: Mapping[str, Json] | None) -> tuple[Path, ...]:
-    """Return the response fields whose values the answering system vouches for."""
+    """Return the response fields that the answering system itself creates."""
     if schema is None or TRUSTED_KEY not in repr(schema):
         return ()
     return tuple(path for path, node in _nodes(schema) if node.get(TRUSTED_KEY) is True)
@@ -136,24 +136,24 @@ def trusted_fields(schema: Mapping[str, Json] | None) -> tuple[Path, ...]:
 def _nodes(schema: Mapping[str, Json]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Yield every sub-schema with its place, each recursive one once."""
     definitions: Mapping[str, Json] = schema.get("$defs") or {}
-    waiting: list[tuple[Path, Json, int]] = [((), schema, 0)]
+    pending: list[tuple[Path, Json, int]] = [((), schema, 0)]
     seen = 0
-    while waiting and seen < _NODES:
-        path, given, depth = waiting.pop()
-        if not isinstance(given, Mapping) or depth > _DEEPEST:
+    while pending and seen < _NODES:
+        path, schema_, depth = pending.pop()
+        if not isinstance(schema_, Mapping) or depth > _DEEPEST:
             continue
         seen += 1
-        node = cast("Mapping[str, Any]", given)
+        node = cast("Mapping[str, Any]", schema_)
         yield path, node
         if isinstance(ref := node.get("$ref"), str):
             body = definitions.get(ref.rpartition("/")[2])
-            waiting.append((path, body, depth + 1))
+            pending.append((path, body, depth + 1))
         properties: Mapping[str, Json] = node.get("properties") or {}
         for name, part in properties.items():
-            waiting.append(((*path, name), part, depth + 1))
+            pending.append(((*path, name), part, depth + 1))
         for key in ("items", "additionalProperties"):
-            waiting.append(((*path, ANY), node.get(key), depth + 1))
+            pending.append(((*path, ANY), node.get(key), depth + 1))
         for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-            below = (*path, ANY) if key == "prefixItems" else path
+            inner_path = (*path, ANY) if key == "prefixItems" else path
             for part in node.get(key) or ():
-                waiting.append((below, part, depth + 1))
+                pending.append((inner_path, part, depth + 1))

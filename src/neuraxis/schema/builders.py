@@ -1,6 +1,6 @@
-"""Build the JSON Schemas that the notation's type names stand for.
+"""Build the JSON Schemas of the notation's type names.
 
-Each function returns the schema of a whole made of its parts: pure data.
+Each function returns a schema made of the schemas of its parts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Parts = list[dict[str, Json]]
 
 
 def is_key(schema: dict[str, Json]) -> bool:
-    """Return whether the type can be a key's: keys are strings (B35)."""
+    """Return whether the type is allowed for keys: keys are strings (B35)."""
     return not schema or schema.get("type") == "string"
 
 
@@ -114,20 +114,20 @@ _BESIDE = ("description", "examples", "default", "title")
 
 def or_reference(schema: dict[str, Json], mark: str) -> dict[str, Json]:
     """Return the schema, marked, with a reference allowed in its place."""
-    beside: dict[str, Json] = {mark: True}
+    marks: dict[str, Json] = {mark: True}
     value: dict[str, Json] = {}
     for key, item in schema.items():
         is_mark = key.startswith("x-") and key != "x-type"
-        (beside if key in _BESIDE or is_mark else value)[key] = item
-    beside.pop("x-asset-ref", None)
-    return {"anyOf": [value, dict(REFERENCE)], **beside} if value else beside
+        (marks if key in _BESIDE or is_mark else value)[key] = item
+    marks.pop("x-asset-ref", None)
+    return {"anyOf": [value, dict(REFERENCE)], **marks} if value else marks
 
 
 def without_reference(schema: Mapping[str, Json], mark: str) -> Mapping[str, Json]:
-    """Undo `or_reference`, but for the mark."""
-    rest = {key: schema[key] for key in schema if key not in (mark, "anyOf")}
+    """Undo `or_reference`, except for the mark."""
+    plain = {key: schema[key] for key in schema if key not in (mark, "anyOf")}
     arms: Json = schema.get("anyOf")
-    return {**cast("list[dict[str, Json]]", arms)[0], **rest} if arms else rest
+    return {**cast("list[dict[str, Json]]", arms)[0], **plain} if arms else plain
 
 
 def json_names(cls: type[Any]) -> dict[str, str]:
@@ -153,7 +153,7 @@ def uses_names(members: type[Enum]) -> bool:
 def literal_of(members: list[Json]) -> dict[str, Json]:
     """Return the enum of `Literal["a", 3]`, with its type if shared."""
     names = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    found = list(
+    values = list(
         dict.fromkeys("null" if m is None else names[type(m)] for m in members)
     )
-    return {"type": found[0] if len(found) == 1 else found, "enum": members}
+    return {"type": values[0] if len(values) == 1 else values, "enum": members}

@@ -1,8 +1,8 @@
 """Lossless coercions (rule D4): `"5"` to 5, JSON text to a list.
 
-Each change has a note. Nothing is guessed: where two readings are possible, or a
-reading would lose something, the value stays as it is and the check names it. The value
-is never mutated.
+Each change has a note. Nothing is guessed: if two readings are possible, or a reading
+would lose something, the value stays unchanged and validation reports it. The value is
+never mutated.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def has_whole_float(value: Any, depth: int = 0) -> bool:
         items = cast("dict[Any, Any]", value).values()
         return any(has_whole_float(item, depth + 1) for item in items)
     if isinstance(value, list | tuple):
-        listed = cast("list[Any]", value)
-        return any(has_whole_float(item, depth + 1) for item in listed)
+        values = cast("list[Any]", value)
+        return any(has_whole_float(item, depth + 1) for item in values)
     return False
 
 
@@ -75,10 +75,10 @@ class _Coercion:
             return value
         node = resolved(node, self.root)
         for key in ("anyOf", "oneOf"):
-            listed: Json = node.get(key)
-            if isinstance(listed, list):
-                found = [as_node(arm) for arm in cast("list[Json]", listed)]
-                union = [arm for arm in found if arm is not None]
+            arms_: Json = node.get(key)
+            if isinstance(arms_, list):
+                nodes = [as_node(arm) for arm in cast("list[Json]", arms_)]
+                union = [arm for arm in nodes if arm is not None]
                 return self.union(node, union, value, path, notes, depth)
         allowed = kinds(node)
         if isinstance(value, str):
@@ -109,16 +109,16 @@ class _Coercion:
         changed: dict[str, Any] = {}
         different = False
         for key, item in value.items():
-            below = child(node, key, self.root) if isinstance(key, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]  # any object may come
-            if below is None:
+            subschema = child(node, key, self.root) if isinstance(key, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]  # any object may come
+            if subschema is None:
                 changed[key] = item
                 continue
             optional = key in properties and key not in required
-            if item is None and optional and not self.fits(below, None):
+            if item is None and optional and not self.fits(subschema, None):
                 notes.append(f"{path_text((*path, key))}: null -> left out")
                 different = True
                 continue
-            inner = self.value(below, item, (*path, key), notes, depth + 1)
+            inner = self.value(subschema, item, (*path, key), notes, depth + 1)
             different = different or inner is not item
             changed[key] = inner
         return changed if different else value
@@ -134,10 +134,10 @@ class _Coercion:
         changed: list[Any] = []
         different = False
         for index, item in enumerate(value):
-            below = child(node, index, self.root)
+            subschema = child(node, index, self.root)
             inner = item
-            if below:
-                inner = self.value(below, item, (*path, index), notes, depth + 1)
+            if subschema:
+                inner = self.value(subschema, item, (*path, index), notes, depth + 1)
             different = different or inner is not item
             changed.append(inner)
         return changed if different else value
@@ -152,21 +152,21 @@ class _Coercion:
         depth: int,
     ) -> Any:
         """Return the only reading that an arm accepts; else the value itself."""
-        others = [arm for arm in union if kinds(arm) != ("null",)]
-        if len(others) == 1 and value is not None:
-            return self.value(others[0], value, path, notes, depth + 1)
+        non_null = [arm for arm in union if kinds(arm) != ("null",)]
+        if len(non_null) == 1 and value is not None:
+            return self.value(non_null[0], value, path, notes, depth + 1)
         fits = self.fits(node, value)
         if fits and not has_whole_float(value):
             return value
         readings: dict[str, tuple[Any, list[str]]] = {}
-        for arm in others:
+        for arm in non_null:
             tried: list[str] = []
             reading = self.value(arm, value, path, tried, depth + 1)
             if self.fits(arm, reading) and (not fits or reading == value):
-                # by its text: 1, 1.0 and True are equal, and three readings
+                # keyed by text: 1, 1.0 and True are equal but three readings
                 readings.setdefault(repr(reading), (reading, tried))
         if fits and any(not tried for _, tried in readings.values()):
-            return value  # an arm accepts it as it is: 2.0 for a number
+            return value  # an arm accepts it unchanged: 2.0 for a number
         if len(readings) != 1:
             return value
         reading, tried = next(iter(readings.values()))
@@ -181,18 +181,20 @@ class _Coercion:
         path: Path,
         notes: list[str],
     ) -> Any:
-        """Coerce a text where another type, or another text, is expected."""
+        """Coerce a text if another type, or another text, is expected."""
         members: Json = node.get("enum", [node["const"]] if "const" in node else None)
         if isinstance(members, list):
-            listed = cast("list[Json]", members)
-            if value in listed:
+            choices = cast("list[Json]", members)
+            if value in choices:
                 return value
             folded = value.strip().casefold()
-            same = [m for m in listed if isinstance(m, str) and m.casefold() == folded]
-            if len(same) == 1:
-                return _noted(path, value, same[0], notes)
+            matches = [
+                m for m in choices if isinstance(m, str) and m.casefold() == folded
+            ]
+            if len(matches) == 1:
+                return _noted(path, value, matches[0], notes)
             if not allowed:
-                allowed = _member_kinds(listed)
+                allowed = _member_kinds(choices)
         if "string" in allowed or not allowed:
             return value
         readings = [
@@ -213,7 +215,7 @@ class _Coercion:
 
 
 def _whole(value: float) -> int:
-    """Return the integer that was written: 1e23 is 10**23, exactly."""
+    """Return the exact integer as written: 1e23 is 10**23."""
     return int(decimal.Decimal(repr(value)))
 
 
@@ -262,6 +264,6 @@ def _json(text: str, wanted: type) -> Any:
 
 
 def _noted(path: Path, before: Any, after: Any, notes: list[str]) -> Any:
-    where = path_text(path) or "the arguments"
-    notes.append(f"{where}: {quote(before)} -> {quote(after)}")
+    place = path_text(path) or "the arguments"
+    notes.append(f"{place}: {quote(before)} -> {quote(after)}")
     return after

@@ -1,7 +1,7 @@
 """Describe a JSON Schema in the notation's words, on one line.
 
-Short, for an error or a listing; in full, for the model that is to write such a value;
-or exactly, for a manifest.
+There are three forms: short for errors and listings, full for the model, and exact for
+a manifest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FORMATS = {
 """String formats for which the notation has a type name."""
 
 SECONDS = "seconds"
-"""Format of a number that is a time, which a description alone may leave out."""
+"""Format of a number of seconds; the type name alone would not show it."""
 
 LIMITS = (
     "pattern",
@@ -68,7 +68,7 @@ LIMIT_TEXT = {
     "minProperties": "at least {} keys",
     "maxProperties": "at most {} keys",
 }
-"""Keywords of a limit, and what `limit_text` says of each."""
+"""Keywords of limits, and the text for each."""
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LONG = {
@@ -81,7 +81,7 @@ class Form(Struct, frozen=True, kw_only=True):
     """Level of detail of a description. `exact`: readable as a node."""
 
     members: int
-    """Maximum enum values and object fields; the remaining number is given."""
+    """Maximum enum values and object fields; the rest are counted."""
     characters: int
     lists: int
     """Maximum levels of nested types."""
@@ -110,7 +110,7 @@ def type_text(schema: Json, form: Form = SHORT) -> str:
 
 
 def key_text(names: Mapping[str, Json]) -> str:
-    """Return what a mapping's keys are, in words."""
+    """Describe a mapping's keys."""
     title: Json = names.get("title")
     if isinstance(title, str):
         return _LONG.get(title, title)
@@ -136,7 +136,7 @@ def _literals(members: list[Json], form: Form) -> list[str]:
     return shown
 
 
-def is_sayable(value: Json) -> bool:
+def is_literal(value: Json) -> bool:
     """Return whether `Literal[…]` of the notation can contain the value."""
     if isinstance(value, float):
         return _NUMBER.fullmatch(repr(value)) is not None
@@ -168,7 +168,7 @@ def line(schema: Json, form: Form, depth: int = 0) -> str:
         return str(node["x-type"])
     if "enum" in node or "const" in node:
         members = members_of(node)
-        if form.exact and not all(map(is_sayable, members)):
+        if form.exact and not all(map(is_literal, members)):
             return "Any"
         return f"Literal[{', '.join(_literals(members, form))}]"
     arms = node.get("anyOf") or node.get("oneOf")
@@ -201,9 +201,9 @@ def _too_deep(node: Mapping[str, Json], form: Form) -> str:
 
 def _union(texts: list[str]) -> str:
     unique = list(dict.fromkeys(texts))
-    others = [text for text in unique if text != "null"]
-    if len(others) == 1 and len(unique) == 2:
-        return f"Optional[{others[0]}]"
+    non_null = [text for text in unique if text != "null"]
+    if len(non_null) == 1 and len(unique) == 2:
+        return f"Optional[{non_null[0]}]"
     return unique[0] if len(unique) == 1 else f"Union[{', '.join(unique)}]"
 
 
@@ -225,10 +225,10 @@ def _list(node: Mapping[str, Json], form: Form, depth: int) -> str:
         items = cast("list[Json]", prefix)
         return f"Tuple[{', '.join(line(item, form, depth + 1) for item in items)}]"
     item: Json = node.get("items")
-    outer = "Set" if node.get("uniqueItems") is True else "List"
+    container = "Set" if node.get("uniqueItems") is True else "List"
     if isinstance(item, dict) and item:
-        return f"{outer}[{line(cast('Json', item), form, depth + 1)}]"
-    return outer
+        return f"{container}[{line(cast('Json', item), form, depth + 1)}]"
+    return container
 
 
 def _object(node: Mapping[str, Json], form: Form, depth: int) -> str:
@@ -247,7 +247,7 @@ def _object(node: Mapping[str, Json], form: Form, depth: int) -> str:
     if isinstance(value, dict) and value and not properties:
         keys, names = "str", node.get("propertyNames")
         if isinstance(names, dict) and names and not form.exact:
-            given = cast("dict[str, Json]", names)
-            keys = str(given.get("title") or line(given, form, depth + 1))
+            key_schema = cast("dict[str, Json]", names)
+            keys = str(key_schema.get("title") or line(key_schema, form, depth + 1))
         return f"Dict[{keys}, {line(cast('Json', value), form, depth + 1)}]"
     return "Dict"

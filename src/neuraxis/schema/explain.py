@@ -1,8 +1,8 @@
-"""Explain a validator's error so that a model can correct it (D7).
+"""Explain a validator's error, so that a model can correct it (D7).
 
-A `Problem` has the path, what was expected, what was given and the nearest names. A
-value that no arm of a union accepts is one line, or the problems of the one arm that
-was plainly meant.
+A `Problem` has the path, what was expected, what was given and the nearest names. If no
+arm of a union accepts a value, there is one problem, or the problems of the arm that
+was clearly intended.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _explain(
     keyword = error.kind.name
     # the sub-schema whose keyword failed
     node = as_node(pointed(root, error.schema_path[:-1])) or {}
-    here = _value_at(value, path)
+    part = _value_at(value, path)
     match keyword:
         case "required":
             return [_missing(str(cast("Any", error.kind).property), path, node, root)]
         case "additionalProperties" | "unevaluatedProperties":
             unexpected: list[str] = cast("Any", error.kind).unexpected
-            return [_unknown_key(key, path, node, here) for key in unexpected]
+            return [_unknown_key(key, path, node, part) for key in unexpected]
         case "anyOf" | "oneOf":
             meant = _meant_arm(error, path) if depth < 8 else None
             if meant is not None:
@@ -64,14 +64,14 @@ def _explain(
             return [_wrong_key(error, path, node)]
         case "falseSchema":
             expected = "nothing here"
-            return [_problem(path, expected, here, keyword)]
+            return [_problem(path, expected, part, keyword)]
         case _:
             pass
-    problem = _problem(path, _expected(error, keyword, node), here, keyword)
-    if keyword in ("enum", "const") and isinstance(here, str):
+    problem = _problem(path, _expected(error, keyword, node), part, keyword)
+    if keyword in ("enum", "const") and isinstance(part, str):
         members: list[Json] = node.get("enum") or [node.get("const")]
         texts = [member for member in members if isinstance(member, str)]
-        return [_problem(path, problem.expected, here, keyword, nearest(here, texts))]
+        return [_problem(path, problem.expected, part, keyword, nearest(part, texts))]
     return [problem]
 
 
@@ -82,9 +82,9 @@ def _value_at(value: Any, path: Path) -> Any:
 
 
 def _problem(
-    path: Path, expected: str, here: Any, keyword: str, close: tuple[str, ...] = ()
+    path: Path, expected: str, value: Any, keyword: str, close: tuple[str, ...] = ()
 ) -> Problem:
-    got = type_name(here) if isinstance(here, dict | list) else quote(here)
+    got = type_name(value) if isinstance(value, dict | list) else quote(value)
     return Problem(
         path=path, expected=expected, got=got, candidates=close, keyword=keyword
     )
@@ -102,16 +102,18 @@ def _missing(name: str, path: Path, node: Node, root: Node) -> Problem:
     )
 
 
-def _unknown_key(key: str, path: Path, node: Node, here: Any) -> Problem:
-    known = list(as_node(node.get("properties")) or {})
-    given: Mapping[str, Any] = (
-        cast("dict[str, Any]", here) if isinstance(here, dict) else {}
+def _unknown_key(key: str, path: Path, node: Node, value: Any) -> Problem:
+    properties = list(as_node(node.get("properties")) or {})
+    entries: Mapping[str, Any] = (
+        cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     )
-    free = [name for name in known if name not in given]
-    shown = ", ".join(known[:_KEYS_SHOWN]) + (", …" * (len(known) > _KEYS_SHOWN))
+    free = [name for name in properties if name not in entries]
+    shown = ", ".join(properties[:_KEYS_SHOWN]) + (
+        ", …" * (len(properties) > _KEYS_SHOWN)
+    )
     return Problem(
         path=(*path, key),
-        expected=f"only these keys: {shown}" if known else "no keys",
+        expected=f"only these keys: {shown}" if properties else "no keys",
         got="an unknown key",
         candidates=nearest(key, free),
         keyword="additionalProperties",
@@ -134,15 +136,15 @@ def _opaque(node: Node) -> str:
 
 
 def _meant_arm(error: ValidationError, path: Path) -> list[ValidationError] | None:
-    """Return the errors of the arm that was meant; None where unclear.
+    """Return the errors of the intended arm; None if unclear.
 
     It is the only arm whose type fits, or the one of those with the fewest errors.
     """
     context: Any = getattr(error.kind, "context", None)
-    listed = cast("list[list[ValidationError]]", context or [])
-    fitting = [arm for arm in listed if arm and not any(_other(e, path) for e in arm)]
+    groups = cast("list[list[ValidationError]]", context or [])
+    fitting = [arm for arm in groups if arm and not any(_other(e, path) for e in arm)]
     if len(fitting) > 1:
-        # a tag such as `kind: circle` selects the arm that was meant
+        # a tag such as `kind: circle` selects the intended arm
         tagged = [
             arm
             for arm in fitting
@@ -160,7 +162,7 @@ def _meant_arm(error: ValidationError, path: Path) -> list[ValidationError] | No
 
 
 def _other(error: ValidationError, path: Path) -> bool:
-    """Return whether the error is that the value has another type."""
+    """Return whether the error is a wrong type."""
     names = ("type", "not", "const", "enum", "falseSchema")
     return tuple(error.instance_path) == path and error.kind.name in names
 

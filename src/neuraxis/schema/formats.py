@@ -1,7 +1,7 @@
 """String formats that the validator does not know, or knows differently.
 
-Dates and times are ISO 8601 as people and models write them: the zone and the seconds
-may be omitted, which RFC 3339 does not allow.
+Dates and times are ISO 8601 as users and models write them: zone and seconds may be
+omitted, which RFC 3339 does not allow.
 """
 
 from __future__ import annotations

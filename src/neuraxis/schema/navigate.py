@@ -27,18 +27,18 @@ def as_node(schema: Json) -> Node | None:
 
 def pointed(root: Node, pointer: Sequence[str | int]) -> Json:
     """Return the part of the schema at a pointer, or None."""
-    here: Json = root
+    node: Json = root
     for part in pointer:
-        if isinstance(here, Mapping) and part in here:
-            here = cast("Node", here)[str(part)]
-        elif isinstance(here, list) and isinstance(part, int):
-            items = cast("list[Json]", here)
+        if isinstance(node, Mapping) and part in node:
+            node = cast("Node", node)[str(part)]
+        elif isinstance(node, list) and isinstance(part, int):
+            items = cast("list[Json]", node)
             if part >= len(items):
                 return None
-            here = items[part]
+            node = items[part]
         else:
             return None
-    return here
+    return node
 
 
 def _pointer(target: str) -> list[str]:
@@ -51,7 +51,7 @@ def _pointer(target: str) -> list[str]:
 
 
 def resolved(node: Node, root: Node) -> Node:
-    """Return the node with its `$ref` followed; keys beside it stay."""
+    """Return the node with its `$ref` followed; its other keys are kept."""
     for _ in range(16):
         target = node.get("$ref")
         if not isinstance(target, str):
@@ -59,8 +59,8 @@ def resolved(node: Node, root: Node) -> Node:
         if not target.startswith("#"):
             return {key: value for key, value in node.items() if key != "$ref"}
         body = as_node(pointed(root, _pointer(target)))
-        beside = {key: value for key, value in node.items() if key != "$ref"}
-        node = {**(body or {}), **beside}
+        siblings = {key: value for key, value in node.items() if key != "$ref"}
+        node = {**(body or {}), **siblings}
     return node
 
 
@@ -70,17 +70,17 @@ def refers_to_itself(root: Node) -> bool:
     `properties` and `items` lead to a smaller value; `$ref` and unions alone could be
     followed for ever.
     """
-    waiting: list[Json] = [root]
+    pending: list[Json] = [root]
     seen: set[int] = set()
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, Mapping):
-            node = cast("Node", here)
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Mapping):
+            node = cast("Node", current)
             if id(node) not in seen and _leads_back(node, root, [], seen):
                 return True
-            waiting += node.values()
-        elif isinstance(here, list):
-            waiting += cast("list[Json]", here)
+            pending += node.values()
+        elif isinstance(current, list):
+            pending += cast("list[Json]", current)
     return False
 
 
@@ -94,12 +94,12 @@ def _leads_back(node: Node, root: Node, above: list[int], seen: set[int]) -> boo
     if isinstance(target, str) and target.startswith("#"):
         parts.append(pointed(root, _pointer(target)))
     for key in ("anyOf", "oneOf", "allOf"):
-        listed: Json = node.get(key)
-        if isinstance(listed, list):
-            parts += cast("list[Json]", listed)
-    below = [*above, id(node)]
+        arms_: Json = node.get(key)
+        if isinstance(arms_, list):
+            parts += cast("list[Json]", arms_)
+    ancestors = [*above, id(node)]
     found = any(
-        _leads_back(cast("Node", part), root, below, seen)
+        _leads_back(cast("Node", part), root, ancestors, seen)
         for part in parts
         if isinstance(part, Mapping)
     )
@@ -110,22 +110,22 @@ def _leads_back(node: Node, root: Node, above: list[int], seen: set[int]) -> boo
 def arms(node: Node, root: Node) -> list[Node]:
     """Return the arms of a union, resolved; else the node itself."""
     for key in ("anyOf", "oneOf"):
-        listed: Json = node.get(key)
-        if isinstance(listed, list):
-            found = [as_node(arm) for arm in cast("list[Json]", listed)]
-            return [resolved(arm, root) for arm in found if arm is not None]
+        arms_: Json = node.get(key)
+        if isinstance(arms_, list):
+            nodes = [as_node(arm) for arm in cast("list[Json]", arms_)]
+            return [resolved(arm, root) for arm in nodes if arm is not None]
     return [node]
 
 
 def kinds(node: Node) -> tuple[str, ...]:
     """Return the type names that the node allows; empty if unconstrained."""
-    given: Json = node.get("type")
-    if isinstance(given, str):
-        return (given,)
-    if not isinstance(given, list):
+    kind: Json = node.get("type")
+    if isinstance(kind, str):
+        return (kind,)
+    if not isinstance(kind, list):
         return ()
     # an external schema may have anything here; the validator reports it
-    return tuple([name for name in cast("list[Json]", given) if isinstance(name, str)])
+    return tuple([name for name in cast("list[Json]", kind) if isinstance(name, str)])
 
 
 def all_kinds(node: Node, root: Node) -> set[str]:
@@ -148,30 +148,30 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def child(node: Node, part: str | int, root: Node) -> Node | None:
-    """Return the sub-schema of a key or index; None: none is allowed.
+    """Return the sub-schema of a key or index; None: not allowed.
 
-    `{}` where the schema does not say, an opaque class among others.
+    `{}` if the schema does not constrain it, for example in an opaque class.
     """
     node = resolved(node, root)
     if "x-type" in node:
         return ANYTHING
-    found: list[Node] = []
+    nodes: list[Node] = []
     for arm in arms(node, root):
-        below = _child(arm, part) if arm is node else child(arm, part, root)
-        if below is not None:
-            found.append(below)
+        inner_node = _child(arm, part) if arm is node else child(arm, part, root)
+        if inner_node is not None:
+            nodes.append(inner_node)
     extra: Json = node.get("allOf")
     if isinstance(extra, list):
         for item in cast("list[Json]", extra):
             inner = as_node(item)
-            below = None if inner is None else child(inner, part, root)
-            if below:
-                found = [below, *(one for one in found if one)]
-    if not found:
+            inner_node = None if inner is None else child(inner, part, root)
+            if inner_node:
+                nodes = [inner_node, *(one for one in nodes if one)]
+    if not nodes:
         return None
-    if len(found) == 1:
-        return resolved(found[0], root)
-    return ANYTHING if ANYTHING in found else {"anyOf": found}
+    if len(nodes) == 1:
+        return resolved(nodes[0], root)
+    return ANYTHING if ANYTHING in nodes else {"anyOf": nodes}
 
 
 def _child(node: Node, part: str | int) -> Node | None:
@@ -194,8 +194,8 @@ def _child(node: Node, part: str | int) -> Node | None:
 def is_open(schema: Json, root: Node, depth: int = 0) -> bool:
     """Return whether some place accepts any value, or values of any depth.
 
-    There the validator checks nothing, so the runtime itself must look for values that
-    are no JSON. `True` is the safe answer.
+    The validator checks nothing there, so the runtime itself must look for values that
+    are not JSON. `True` is the safe answer.
     """
     if depth > 40 or not isinstance(schema, Mapping):
         return schema is not False
@@ -204,9 +204,9 @@ def is_open(schema: Json, root: Node, depth: int = 0) -> bool:
         return True
     if "enum" in node or "const" in node or "x-type" in node:
         return False
-    listed: Json = node.get("anyOf")
-    if isinstance(listed, list):
-        return any(is_open(arm, root, depth + 1) for arm in cast("list[Json]", listed))
+    arms_: Json = node.get("anyOf")
+    if isinstance(arms_, list):
+        return any(is_open(arm, root, depth + 1) for arm in cast("list[Json]", arms_))
     allowed = kinds(node)
     if not allowed:
         return True
@@ -226,7 +226,7 @@ DEEPEST = 200
 
 
 _SURE = frozenset({int, bool, type(None)})
-"""Classes whose every value is JSON."""
+"""Classes whose values are all JSON."""
 
 
 def is_json(value: Any, depth: int = 0) -> bool:
@@ -259,38 +259,38 @@ def is_json(value: Any, depth: int = 0) -> bool:
 
 
 NO_JSON = "a JSON value"
-"""What `not_json` expects in place of an object of Python."""
+"""Expected value that `not_json` reports for a Python object."""
 
 
 def not_json(value: Any) -> list[tuple[Path, str, Any]]:
-    """Return every place that is no JSON: path, reason and value."""
-    found: list[tuple[Path, str, Any]] = []
+    """Return every place that is not JSON: path, reason and value."""
+    problems: list[tuple[Path, str, Any]] = []
     pending: list[tuple[Path, Any]] = [((), value)]
-    while pending and len(found) < 50:
-        path, here = pending.pop()
-        if len(path) >= DEEPEST and isinstance(here, list | tuple | dict):
+    while pending and len(problems) < 50:
+        path, value_ = pending.pop()
+        if len(path) >= DEEPEST and isinstance(value_, list | tuple | dict):
             text = f"at most {DEEPEST} levels of nesting"
-            found.append((path, text, cast("Any", here)))
-        elif here is None or isinstance(here, bool | int):
+            problems.append((path, text, cast("Any", value_)))
+        elif value_ is None or isinstance(value_, bool | int):
             continue
-        elif isinstance(here, str):
-            if _SURROGATE.search(here):
-                found.append((path, "text without lone surrogates", here))
-        elif isinstance(here, float):
-            if not math.isfinite(here):
-                found.append((path, "a finite number", here))
-        elif isinstance(here, list | tuple):
-            items = cast("Sequence[Any]", here)
+        elif isinstance(value_, str):
+            if _SURROGATE.search(value_):
+                problems.append((path, "text without lone surrogates", value_))
+        elif isinstance(value_, float):
+            if not math.isfinite(value_):
+                problems.append((path, "a finite number", value_))
+        elif isinstance(value_, list | tuple):
+            items = cast("Sequence[Any]", value_)
             pending += [((*path, index), item) for index, item in enumerate(items)]
-        elif isinstance(here, dict):
-            for key, item in cast("dict[Any, Any]", here).items():
+        elif isinstance(value_, dict):
+            for key, item in cast("dict[Any, Any]", value_).items():
                 if isinstance(key, str):
                     pending.append(((*path, key), item))
                 else:
-                    found.append(((*path, str(key)), "a key that is text", key))
+                    problems.append(((*path, str(key)), "a key that is text", key))
         else:
-            found.append((path, NO_JSON, here))
-    return found
+            problems.append((path, NO_JSON, value_))
+    return problems
 
 
 def is_deeper(tree: Json, most: int) -> bool:
@@ -302,22 +302,22 @@ def place_below(tree: Json, most: int) -> Path | None:
     """Return the path of a container deeper than `most` levels, else None."""
     if not isinstance(tree, (Mapping, list, tuple)):
         return None
-    # a shared part is visited again only where it is deeper
+    # a shared part is visited again only at a greater depth
     seen: dict[int, int] = {}
-    waiting: list[tuple[Any, Path]] = [(tree, ())]
-    while waiting:
-        node, path = waiting.pop()
+    pending: list[tuple[Any, Path]] = [(tree, ())]
+    while pending:
+        node, path = pending.pop()
         if len(path) > most:
             return path
-        known = seen.get(id(node), -1)
-        if known >= len(path):
+        seen_depth = seen.get(id(node), -1)
+        if seen_depth >= len(path):
             continue
         seen[id(node)] = len(path)
         if isinstance(node, Mapping):
             parts: Any = cast("Mapping[Any, Any]", node).items()
         else:
             parts = enumerate(cast("list[Any]", node))
-        waiting += [
+        pending += [
             (part, (*path, key if isinstance(key, int) else str(key)))
             for key, part in parts
             if isinstance(part, (Mapping, list, tuple))

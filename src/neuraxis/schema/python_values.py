@@ -1,6 +1,6 @@
 """Check native Python objects behind asset references (rules B41, B42).
 
-A class is known by its qualified name; no module is ever imported because a file names
+A class is known by its qualified name; a module is never imported because a file names
 it.
 """
 
@@ -57,25 +57,25 @@ def imported_classes(name: str) -> tuple[type, ...]:
     There may be several, since files of several plugins may have one name.
     """
     parts = name.split(".")
-    found: list[type] = []
+    classes: list[type] = []
     for cut in range(len(parts) - 1, 0, -1):
         for module in _modules(".".join(parts[:cut])):
-            here: Any = module
+            value: Any = module
             for part in parts[cut:]:
-                inside: dict[str, Any] = getattr(here, "__dict__", {})
-                here = inside.get(part)
-            if isinstance(here, type):
-                found.append(here)
-    return tuple(found)
+                namespace: dict[str, Any] = getattr(value, "__dict__", {})
+                value = namespace.get(part)
+            if isinstance(value, type):
+                classes.append(value)
+    return tuple(classes)
 
 
 def _modules(name: str) -> list[ModuleType]:
-    own = [
+    modules = [
         module
         for key, module in list(sys.modules.items())
         if key.startswith(FILE_MODULE) and public_names(key) == name
     ]
-    return [*own, sys.modules[name]] if name in sys.modules else own
+    return [*modules, sys.modules[name]] if name in sys.modules else modules
 
 
 def native_problem(
@@ -96,7 +96,7 @@ def native_problem(
     if "x-type" in node:
         return None if is_instance(value, str(node["x-type"])) else wrong
     if CLASS_KEY in node and is_instance(value, str(node[CLASS_KEY])):
-        return None  # JSON conversion would turn it into this
+        return None  # the JSON conversion would produce this
     if "anyOf" in node or "oneOf" in node:
         for arm in arms(node, root):
             if native_problem(arm, root, value, path, fits, depth + 1) is None:
@@ -110,7 +110,7 @@ def native_problem(
         and "number" in allowed
         and node.keys().isdisjoint(LIMITS)
     ):
-        return None  # NaN: no JSON, but a number
+        return None  # NaN is not JSON, but a number
     classes = _FORMAT_CLASSES.get(str(node.get("format", "")), ())
     if "string" in allowed and any(is_instance(value, name) for name in classes):
         return None
@@ -120,10 +120,10 @@ def native_problem(
         if count and not fits(count, [None] * len(cast("list[Any]", value))):
             return wrong
     elif isinstance(value, Mapping) and (not allowed or "object" in allowed):
-        given = cast("Mapping[Any, Any]", value)
-        if (problem := _keys_problem(node, root, given, path, fits)) is not None:
+        entries = cast("Mapping[Any, Any]", value)
+        if (problem := _keys_problem(node, root, entries, path, fits)) is not None:
             return problem
-        parts = given.items()
+        parts = entries.items()
     else:
         return wrong
     return _parts_problem(node, root, parts, path, fits, depth)
@@ -132,19 +132,19 @@ def native_problem(
 def _keys_problem(
     node: Node,
     root: Node,
-    given: Mapping[Any, Any],
+    value: Mapping[Any, Any],
     path: Path,
     fits: Callable[[Node, Any], bool],
 ) -> Problem | None:
     for key in node.get("required", ()):
-        if key not in given:
+        if key not in value:
             expected = f"{type_text(child(node, key, root) or {})} (required)"
             return Problem(path=(*path, key), expected=expected, got="nothing")
-    if KEYS_KEY not in node and not all(isinstance(key, str) for key in given):
+    if KEYS_KEY not in node and not all(isinstance(key, str) for key in value):
         return Problem(path=path, expected="keys that are text", got="other keys")
     names = as_node(node.get("propertyNames"))
-    for key in given if names else ():
-        # other keys have been converted already
+    for key in value if names else ():
+        # other keys are already converted
         if names and isinstance(key, str) and not fits(names, key):
             expected = f"{key_text(names)} as the key"
             return Problem(path=(*path, key), expected=expected, got=quote(key))
@@ -161,10 +161,10 @@ def _parts_problem(
 ) -> Problem | None:
     for part, inner in parts:
         at = (*path, part)
-        below = child(node, str(part) if KEYS_KEY in node else part, root)
-        if below is None:
+        subschema = child(node, str(part) if KEYS_KEY in node else part, root)
+        if subschema is None:
             return Problem(path=at, expected="nothing here", got=type_name(inner))
-        problem = native_problem(below, root, inner, at, fits, depth + 1)
+        problem = native_problem(subschema, root, inner, at, fits, depth + 1)
         if problem is not None:
             return problem
     return None

@@ -45,7 +45,7 @@ SLICE = 1000
 """Items of a list that are checked in one call."""
 _REMARKS = frozenset({"description", "title", "default", "examples", "$defs"})
 _ITEMS_ONLY = _REMARKS | {"type", "items", "x-asset-ref"}
-"""Keys of a list's schema that leave its parts to be checked alone."""
+"""Keys of a list's schema with which its items can be checked separately."""
 _ENTRIES_ONLY = _REMARKS | {"type", "properties", "required", "additionalProperties"}
 _LOOKS_INSIDE = frozenset(
     {"anyOf", "oneOf", "enum", "const", "not", "uniqueItems", "contains", "allOf"}
@@ -56,9 +56,9 @@ _LOOKS_INSIDE = frozenset(
 class Schema:
     """JSON Schema that values are checked against; compiled on first use.
 
-    Formats (`date`, `uuid`, …) are checked, as the types of the notation mean them; an
-    external schema, where 2020-12 makes them annotations only, says so at its root with
-    `"x-formats": "annotation"`.
+    Formats (`date`, `uuid`, …) are checked, as the notation's types require; an
+    external schema, for which 2020-12 makes them annotations only, has `"x-formats":
+    "annotation"` at its root.
     """
 
     __slots__ = ("_compiled", "_defect", "_open", "json")
@@ -80,43 +80,43 @@ class Schema:
         return self.valid_json(value) and not (self._open and not is_json(value))
 
     def valid_json(self, value: Any) -> bool:
-        """Return whether a value that is known to be finite JSON fits."""
+        """Return whether a value fits; it must be finite JSON."""
         validator = self._compiled or self._validator()
         if validator is None:
             return False
         try:
             return _is_valid(value, self.json, validator)
         except (ValueError, RecursionError, OverflowError):
-            return False  # a key that is no text, a native object, a lone surrogate
+            return False  # a key that is not text, a native object, a lone surrogate
 
     def problems(
         self, value: Any, *, holes: Collection[Path] = (), strict: bool = False
     ) -> tuple[Problem, ...]:
         """Return every problem, in the order of the schema; `()`: none.
 
-        `holes` are places where an unresolved reference stands: what depends on the
-        value there is skipped, to be checked when it is known. `strict` refuses
-        3.0 for an integer, which JSON Schema accepts (rule D4).
+        `holes` are places of unresolved references: checks that depend on a value there
+        are skipped until it is known. `strict` refuses 3.0 for an integer, which JSON
+        Schema accepts (rule D4).
         """
-        found: list[Problem] = []
+        results: list[Problem] = []
         if strict and coerce.has_whole_float(value):
-            found += self._whole_floats(value)
+            results += self._whole_floats(value)
         if self.valid(value):
-            return tuple(found)
+            return tuple(results)
         validator = self._validator()
         if validator is None:
             return (self._broken(),)
         foreign = not_json(value)
         blind = [*holes]
-        for path, expected, what in foreign:
+        for path, expected, detail in foreign:
             blind.append(path)
             if not any(_under(path, hole) for hole in holes):
-                got = quote(what) if isinstance(what, str) else type_name(what)
-                got = repr(what) if isinstance(what, float) else got
+                got = quote(detail) if isinstance(detail, str) else type_name(detail)
+                got = repr(detail) if isinstance(detail, float) else got
                 node = self._node(path)
-                if expected == NO_JSON and node:  # which one is of more help
+                if expected == NO_JSON and node:  # the format is the more helpful error
                     expected += f" ({type_text(dict(node))})"
-                found.append(
+                results.append(
                     Problem(path=path, expected=expected, got=got, keyword="json")
                 )
         checked = _without(value, {path for path, _, _ in foreign}, ())
@@ -124,13 +124,13 @@ class Schema:
             errors = list(islice(validator.iter_errors(checked), MOST * 4))
         except (ValueError, RecursionError, OverflowError) as error:
             text = f"a value that can be checked ({str(error).splitlines()[0][:80]})"
-            found.append(Problem(expected=text, got=type_name(value), keyword="json"))
-            return tuple(found)
+            results.append(Problem(expected=text, got=type_name(value), keyword="json"))
+            return tuple(results)
         for error in errors:
             if not _in_hole(error, blind):
-                found += explain(error, self.json, checked)
-        # A wrong type may break several keywords that say the same.
-        unique = {(one.path, one.expected, one.got): one for one in reversed(found)}
+                results += explain(error, self.json, checked)
+        # A wrong type may break several keywords with the same message.
+        unique = {(one.path, one.expected, one.got): one for one in reversed(results)}
         return tuple(reversed(unique.values()))[:MOST]
 
     def _whole_floats(self, value: Any) -> list[Problem]:
@@ -147,17 +147,17 @@ class Schema:
     def coerce(self, value: Any) -> tuple[Any, tuple[str, ...]]:
         """Return the value with lossless coercions (rule D4), and their notes.
 
-        What cannot be changed without a guess stays, for `problems` to name. The
-        given value is never changed.
+        What would need a guess stays unchanged, for `problems` to report. The passed
+        value is never changed.
         """
         if self.valid(value) and not coerce.has_whole_float(value):
             return value, ()
         if self._validator() is None:
-            return value, ()  # a broken schema cannot be checked
+            return value, ()  # an invalid schema cannot be checked
         return coerce.coerce(self.json, value, _Fits(self.json))
 
     def at(self, path: Path) -> dict[str, Json] | None:
-        """Return the sub-schema at a value's path; None: nothing may be there.
+        """Return the sub-schema at a value's path; None: nothing is allowed there.
 
         The result can be used alone: it has the definitions it refers to.
         """
@@ -179,7 +179,7 @@ class Schema:
         return node
 
     def takes_reference(self, path: Path) -> bool:
-        """Return whether an asset reference is allowed there (B42, B45, B46)."""
+        """Return whether a path accepts an asset reference (B42, B45, B46)."""
         if self._marked(path):
             return True
         return bool(path) and isinstance(path[-1], int) and self._marked(path[:-1])
@@ -204,8 +204,8 @@ class Schema:
     def classes_at(self, path: Path) -> tuple[str, ...]:
         """Return the names of the Python classes that a node accepts."""
         node = self._node(path)
-        found = () if node is None else arms(node, self.json)
-        return tuple([str(arm["x-type"]) for arm in found if "x-type" in arm])
+        nodes = () if node is None else arms(node, self.json)
+        return tuple([str(arm["x-type"]) for arm in nodes if "x-type" in arm])
 
     def wants_text(self, path: Path) -> bool:
         """Return whether the node accepts text only."""
@@ -250,16 +250,16 @@ class _Fits:
 
     def __init__(self, root: Node) -> None:
         self.root = root
-        # the node is stored with its schema, so that its id is not reused
+        # the node is stored with its validator, so that its id is not reused
         self.known: dict[int, tuple[Node, Schema]] = {}
 
     def __call__(self, node: Node, value: Any) -> bool:
         entry = self.known.get(id(node))
         if entry is None:
-            alone = node
+            standalone = node
             if "$defs" in self.root and "$defs" not in node and "$ref" in repr(node):
-                alone = {**node, "$defs": self.root["$defs"]}
-            entry = self.known[id(node)] = (node, Schema(alone))
+                standalone = {**node, "$defs": self.root["$defs"]}
+            entry = self.known[id(node)] = (node, Schema(standalone))
         return entry[1].valid(value)
 
 
@@ -269,21 +269,21 @@ def _is_text(node: Node, root: Node) -> bool:
         return names == {"string"}
     members: Json = node.get("enum")
     if isinstance(members, list):
-        listed = [
+        parts_ = [
             member for member in cast("list[Json]", members) if member is not None
         ]
-        return bool(listed) and all(isinstance(member, str) for member in listed)
+        return bool(parts_) and all(isinstance(member, str) for member in parts_)
     parts = arms(node, root)
     if parts == [node]:
         return False
-    others = [part for part in parts if kinds(part) != ("null",)]
-    return bool(others) and all(_is_text(part, root) for part in others)
+    non_null = [part for part in parts if kinds(part) != ("null",)]
+    return bool(non_null) and all(_is_text(part, root) for part in non_null)
 
 
 def _is_valid(value: Any, node: Node, validator: Validator) -> bool:
     """Validate a value, its long lists in slices.
 
-    That is possible where only their items are constrained. The validator holds the
+    That is possible if only their items are constrained. The validator blocks the
     interpreter, and so every event loop, for each value.
     """
     if value.__class__ is list and len(value) > SLICE and node.keys() <= _ITEMS_ONLY:
@@ -293,10 +293,10 @@ def _is_valid(value: Any, node: Node, validator: Validator) -> bool:
         for key, item in cast("dict[Any, Any]", value).items():
             if item.__class__ is not list or len(item) <= SLICE:
                 continue
-            below = as_node(node.get("properties", {}).get(key))
-            if below is not None and below.keys() <= _ITEMS_ONLY:
-                alone = Schema({"$defs": node.get("$defs", {}), **below})
-                if not alone.valid_json(item):
+            inner = as_node(node.get("properties", {}).get(key))
+            if inner is not None and inner.keys() <= _ITEMS_ONLY:
+                standalone = Schema({"$defs": node.get("$defs", {}), **inner})
+                if not standalone.valid_json(item):
                     return False
                 value = {**value, key: []}
     return validator.is_valid(value)

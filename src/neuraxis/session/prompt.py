@@ -63,7 +63,7 @@ def with_status(
     history: Sequence[Message], assets: AssetStore, left: str
 ) -> Sequence[Message]:
     """Append the asset list (rule B55) and remaining budget to the history."""
-    listing = assets.told
+    listing = assets.description
     if not listing and not left:
         return history
     text = f"{listing}\n\n{left}" if listing and left else listing or left

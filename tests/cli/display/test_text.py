@@ -17,7 +17,7 @@ from neuraxis.cli.display.text import (
     inert,
     one_line,
 )
-from neuraxis.cli.main import _take_logs
+from neuraxis.cli.main import _print_logs
 
 EVIL = "a\x1b]52;c;ZXZpbA==\x07\x9b\u202e\U000e0041b"
 
@@ -78,7 +78,7 @@ def test_a_logged_traceback_has_no_escape_codes(
         raise ValueError("\x1b]0;title\x07evil")
     except ValueError:
         record.exc_info = sys.exc_info()
-    _take_logs()
+    _print_logs()
     assert logging.lastResort is not None
     logging.lastResort.handle(record)
     said = capsys.readouterr().err

@@ -19,27 +19,27 @@ def test_each_loop_has_its_own_client() -> None:
     met, closed = threading.Barrier(2), threading.Event()
 
     async def first() -> None:
-        seen.append(await clients.here())
+        seen.append(await clients.current())
         await asyncio.to_thread(met.wait, 10)
         await clients.close()
         assert seen[0].is_closed
         closed.set()
         await clients.close()
-        assert await clients.here() is not seen[0]
+        assert await clients.current() is not seen[0]
 
     async def second() -> None:
-        mine = await clients.here()
+        mine = await clients.current()
         await asyncio.to_thread(met.wait, 10)
         await asyncio.to_thread(closed.wait, 10)
         assert mine is not seen[0]
         assert not mine.is_closed
-        assert await clients.here() is mine
+        assert await clients.current() is mine
 
     thread = threading.Thread(target=asyncio.run, args=(first(),))
     thread.start()
     asyncio.run(second())
     thread.join()
-    assert not clients._kept
+    assert not clients._entries
 
 
 def test_a_client_is_closed_with_its_loop() -> None:
@@ -47,10 +47,10 @@ def test_a_client_is_closed_with_its_loop() -> None:
     clients = Clients(httpx2.AsyncClient)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        seen = [asyncio.run(clients.here()) for _ in range(3)]
+        seen = [asyncio.run(clients.current()) for _ in range(3)]
         gc.collect()
     assert [client.is_closed for client in seen] == [True] * 3
-    assert not clients._kept
+    assert not clients._entries
     assert not told
 
 
@@ -58,7 +58,7 @@ def test_a_loop_that_was_just_closed_is_forgotten() -> None:
     """By somebody who does not end what the loop had."""
     clients = Clients(httpx2.AsyncClient)
     loop = asyncio.new_event_loop()
-    loop.run_until_complete(clients.here())
+    loop.run_until_complete(clients.current())
     loop.close()
-    asyncio.run(clients.here())
-    assert not clients._kept
+    asyncio.run(clients.current())
+    assert not clients._entries

@@ -1,9 +1,9 @@
 """Read CSV bytes into a Polars data frame without losing anything.
 
-Polars infers the column types, then each column that is not text is read as text
-again: where its type could not restore the cells (00123, a phone number, an id of
-twenty digits, a two-digit year), or where Polars had to guess (03/04/2026), it stays
-text. The caller passes Polars, since it may not be installed.
+Polars infers the column types, then each column that is not text is read as text again:
+if its type could not restore the cells (00123, a phone number, an id of twenty digits,
+a two-digit year), or if Polars had to guess (03/04/2026), it stays text. The caller
+passes Polars, since it may not be installed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from neuraxis.formatting import counted, listed, quote
 _TYPED_BY = 10_000
 """Rows used to infer column types before all rows are used."""
 _MISFITS = 40
-"""Maximum re-reads, one for each column that turns out to be text."""
+"""Maximum re-reads: one for each column that turns out to be text."""
 _AT_ONCE = 8
 """Maximum columns in memory as text at a time, or an eighth of them."""
 _READINGS = 8
 _CELLS = 5
 """Maximum cells of a line that an error quotes."""
 _QUOTED = re.compile(rb'"[^"]*"')
-_SAYS_SEPARATOR = re.compile(rb'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
+_DECLARES_SEPARATOR = re.compile(rb'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
 """First line that declares a separator, as Excel reads and writes it."""
 _MISFIT = re.compile(r"as dtype `(.+?)` at column '(.*?)' \(column number", re.DOTALL)
 _COMMA = r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3}){1,4})(,\d+)?$"
@@ -55,13 +55,13 @@ def csv_frame(
         ending: `.tsv` is separated by tabs.
         separator: separator of the cells; inferred if empty.
         most: maximum number of rows.
-        warn: receives a warning where the table differs from the file.
+        warn: receives a warning if the table differs from the file.
 
     Raises:
         CommandError: it is no text.
         polars.exceptions.PolarsError: it is no table.
     """
-    data, separator, _ = begun(data, ending, separator)
+    data, separator, _ = decoded_start(data, ending, separator)
     if not data.strip():
         raise CommandError(
             "expected a first line with the names of the columns, got an empty file. "
@@ -92,14 +92,14 @@ def csv_frame(
     return frame if separator == "," else _decimal_commas(polars, frame)
 
 
-def begun(data: bytes, ending: str, separator: str) -> tuple[bytes, str, int]:
+def decoded_start(data: bytes, ending: str, separator: str) -> tuple[bytes, str, int]:
     """Return the text in UTF-8, its separator and first line's number."""
     data, first = utf8(data).removeprefix(codecs.BOM_UTF8), 1
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")  # Old Macs end lines with a carriage return.
-    if declared := _SAYS_SEPARATOR.match(data):
-        data, first = data[declared.end() :], 2
-        separator = separator or declared[1].decode()
+    if declaration := _DECLARES_SEPARATOR.match(data):
+        data, first = data[declaration.end() :], 2
+        separator = separator or declaration[1].decode()
     if not separator:
         separator = "\t" if ending == ".tsv" else _separator_of(data)
     return data, separator, first
@@ -113,9 +113,9 @@ def ragged_line(data: bytes, ending: str, separator: str) -> str:
         ending: as for `csv_frame`.
         separator: likewise.
     """
-    import csv  # few files are refused
+    import csv  # imported only for refused files
 
-    data, separator, line = begun(data, ending, separator)
+    data, separator, line = decoded_start(data, ending, separator)
     text = io.StringIO(data.decode(errors="replace"), newline="")
     rows = csv.reader(
         text, delimiter=separator, skipinitialspace=_is_spaced(data, separator)
@@ -142,11 +142,11 @@ def ragged_line(data: bytes, ending: str, separator: str) -> str:
 def _short_rows(frame: Any, data: bytes, separator: str) -> int:
     """Count the rows to which Polars added empty cells."""
     if not frame.to_series(-1).null_count():
-        return 0  # such a row lacks the last cell
+        return 0  # a short row lacks at least the last cell
     apart = separator.encode()
     plain = _QUOTED.sub(b"x", data)
     if plain.count(apart) == (frame.height + 1) * (frame.width - 1):
-        return 0  # a large file is not read line by line for nothing
+        return 0  # avoids reading a large file line by line in vain
     rows = io.BytesIO(plain)
     return sum(row.count(apart) < frame.width - 1 for row in rows if row.strip(b"\r\n"))
 
@@ -163,14 +163,14 @@ def _lossless_columns(
     most: int,
     warn: Callable[[str], None],
 ) -> list[Any]:
-    """Return as text the columns that would lose something by their type."""
-    made: list[Any] = []
+    """Return the columns whose inferred type would lose data, as text."""
+    columns: list[Any] = []
     doubtful = [
         index
         for index, kind in enumerate(frame.dtypes)
         if kind not in (polars.String, polars.Boolean)
     ]
-    # each reading takes the time of the whole file: there are at most eight, too
+    # each pass reads the whole file, so there are at most eight
     at_once = max(_AT_ONCE, -(-len(doubtful) // _READINGS))
     for start in range(0, len(doubtful), at_once):
         places = doubtful[start : start + at_once]
@@ -178,20 +178,20 @@ def _lossless_columns(
         for place, text in zip(places, texts, strict=True):
             column = frame.to_series(place)
             if _is_lossy(polars, column, text, separator):
-                made.append(text.alias(column.name))
+                columns.append(text.alias(column.name))
                 if _is_too_large(column, text):
                     warn(
                         f"The column {quote(column.name)} is read as text: it holds "
                         "numbers too large to compute with."
                     )
-    return made
+    return columns
 
 
 def utf8(data: bytes) -> bytes:
     """Return the text as UTF-8, converted from common spreadsheet encodings.
 
     Raises:
-        CommandError: it is in none that we know.
+        CommandError: its encoding is unknown.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", "replace").encode()
@@ -229,11 +229,11 @@ def _without_blank_lines(data: bytes, separator: str) -> bytes:
     blank = b"\n\n" in data or b"\n\r\n" in data
     if not blank or separator.encode() not in _header(data):
         return data
-    # A quote opens a quoted cell only at the cell's start; such cells may hold blank
-    # lines.
+    # A quote opens a quoted cell only at the cell's start; such cells may contain
+    # blank lines.
     # Each match consumes its text: an unclosed quote turns the rest into one cell.
-    begun = rb"(?:(?<=[\n%b])|^)" % re.escape(separator.encode())
-    cells = begun + rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
+    line_start = rb"(?:(?<=[\n%b])|^)" % re.escape(separator.encode())
+    cells = line_start + rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
     lines = re.compile(cells + rb"|\n(?:\r?\n)+")
     return lines.sub(lambda found: found[0] if b'"' in found[0] else b"\n", data)
 
@@ -249,8 +249,8 @@ def _has_loose_quote(data: bytes, separator: str) -> bool:
     """Check for a quote inside an unquoted cell, such as 5" pipe."""
     if b'"' not in data:
         return False
-    other = rb'[^\r\n"%b]' % re.escape(separator.encode())
-    return re.search(other + rb'"' + other, data) is not None
+    plain_char = rb'[^\r\n"%b]' % re.escape(separator.encode())
+    return re.search(plain_char + rb'"' + plain_char, data) is not None
 
 
 def _quoted(data: bytes, separator: str, spaced: bool) -> bytes:
@@ -266,11 +266,11 @@ def _quoted(data: bytes, separator: str, spaced: bool) -> bytes:
         rb'|(?P<plain>(?!")[^%b\r\n]*))' % (apart, blanks, apart, apart)
     )
 
-    def mended(found: re.Match[bytes]) -> bytes:
-        quoted, rest, plain = found.group("quoted", "rest", "plain")
+    def mended(match: re.Match[bytes]) -> bytes:
+        quoted, remainder, plain = match.group("quoted", "rest", "plain")
         if quoted:
-            rest = rest.rstrip(b" ").replace(b'"', b'""')
-            return quoted[:-1] + rest + b'"'
+            remainder = remainder.rstrip(b" ").replace(b'"', b'""')
+            return quoted[:-1] + remainder + b'"'
         return b'"' + plain.replace(b'"', b'""') + b'"' if b'"' in plain else plain
 
     return cells.sub(mended, data)
@@ -321,7 +321,7 @@ def _texts(
 
 
 def _is_lossy(polars: Any, column: Any, text: Any, separator: str) -> bool:
-    """Check whether a column's type loses or guesses what was written."""
+    """Check whether a column's type loses or guesses a written value."""
     kind = column.dtype
     if kind.is_temporal():
         return _is_guessed_date(polars, column, text)
@@ -333,10 +333,10 @@ def _is_lossy(polars: Any, column: Any, text: Any, separator: str) -> bool:
         return True
     long = text.filter(text.str.contains(_LONG))
     exact = long.cast(polars.Int128, strict=False)
-    kept = long.cast(polars.Float64).cast(polars.Int128, strict=False)
-    if not (exact == kept).fill_null(value=False).all():
+    roundtrip = long.cast(polars.Float64).cast(polars.Int128, strict=False)
+    if not (exact == roundtrip).fill_null(value=False).all():
         return True
-    # 1.234 may mean a thousand where the decimal separator is a comma.
+    # 1.234 may mean 1234 if the decimal separator is a comma.
     return (
         separator == ";"
         and text.drop_nulls().str.contains(_THOUSANDS).all()
@@ -375,16 +375,15 @@ def _is_guessed_date(polars: Any, column: Any, text: Any) -> bool:
 def _decimal_commas(polars: Any, frame: Any) -> Any:
     """Return texts such as 2,5 and 1.234,50 as number columns.
 
-    A column stays text where each comma has three digits after it: 1,234 may be a
-    thousand.
+    A column stays text if each comma is followed by three digits: 1,234 may be 1234.
     """
     texts = [name for name, kind in frame.schema.items() if kind == polars.String]
-    made: list[Any] = []
+    converted: list[Any] = []
     for name in texts:
         column = polars.col(name).str
         numbers = column.contains(_COMMA).all()
         clear = column.contains(r",(\d{1,2}|\d{4,})$").any()
         if frame.select(numbers & clear).item():
             bare = column.replace_all(".", "", literal=True).str
-            made.append(bare.replace(",", ".", literal=True).cast(polars.Float64))
-    return frame.with_columns(made) if made else frame
+            converted.append(bare.replace(",", ".", literal=True).cast(polars.Float64))
+    return frame.with_columns(converted) if converted else frame

@@ -1,7 +1,7 @@
-"""Format of a CSV file, so that a changed table keeps it.
+"""Detect a CSV file's format, so that a changed table keeps it.
 
-A German spreadsheet saves `;` between the cells and `2,5` for two and a half; a table
-that is written back with commas opens there as one column.
+A German spreadsheet writes `;` between cells and `2,5` for two and a half; a table
+written with commas would open there as one column.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 
 from msgspec import Struct
 
-from neuraxis.assets.readers.csv import begun, utf8
+from neuraxis.assets.readers.csv import decoded_start, utf8
 from neuraxis.errors import CommandError
 
 _SAMPLE = 65_536
-"""Bytes at the start of a file that are looked at."""
+"""Bytes at the start of a file that are examined."""
 _CELL = re.compile(rb'(?:^|[;\t|\n])"?[+-]?\d{1,15}([.,])\d{1,15}(?=["\r\n;\t|]|$)')
 
 
@@ -38,19 +38,19 @@ def format_of(data: bytes, ending: str) -> CsvFormat:
     """
     usual = CsvFormat(separator="\t" if ending == ".tsv" else ",")
     try:
-        text, separator, _ = begun(data[:_SAMPLE], ending, "")
+        text, separator, _ = decoded_start(data[:_SAMPLE], ending, "")
         is_converted = utf8(data) != data
     except CommandError:
         return usual
     if not text.strip():
         return usual
     if separator.encode() not in text.partition(b"\n")[0]:
-        separator = usual.separator  # one column: nothing is between its cells
+        separator = usual.separator  # one column: there are no separators
     marks = {cell[1] for cell in _CELL.finditer(text)}
     return CsvFormat(
         separator=separator,
         line_terminator="\r\n" if b"\r\n" in text else "\n",
-        # written as UTF-8, which spreadsheets know by the mark alone
+        # written as UTF-8, which spreadsheets recognise only by the mark
         include_bom=data.startswith(codecs.BOM_UTF8) or is_converted,
         decimal_comma=separator != "," and marks == {b","},
     )

@@ -1,10 +1,9 @@
 """Read JSON or NDJSON bytes into a Polars data frame.
 
-Python parses the file and checks every value: where Polars infers the types, 1 and
-true become the same number, a long integer beside a fraction is rounded, and a list
-beside a number is refused. A column whose values have no common type becomes text,
-with a warning through `warn`. The caller passes Polars, since it may not be
-installed.
+Python parses the file and checks every value: Polars' inference would merge 1 and true,
+round a long integer next to a fraction, and refuse a list next to a number. A column
+whose values have no common type becomes text, with a warning through `warn`. The caller
+passes Polars, since it may not be installed.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ _FIELDS = 500
 """Maximum fields of the objects in one column, each a Polars column."""
 _DEPTH = 50
 _AT_ONCE = 1000
-"""Rows that are read and put into columns together."""
+"""Rows that are read and converted together."""
 _EXACT = 2**53
 """Largest integer range that floating point represents exactly."""
 _WORDS = {bool: "true or false", int: "numbers", float: "numbers", str: "texts"}
 _MAY_OVERFLOW = re.compile(rb"[eE]\+?\d{3}|\d{300}")
-_TOLD = 10
+_NAMED_COLUMNS = 10
 """Maximum columns that a warning names."""
 Warn = Callable[[str], None]
 
 
 class _Uneven(Exception):
-    """Error: the values have no common type; the message lists theirs."""
+    """Error: the values have no common type; the message lists their types."""
 
 
 def json_frame(polars: Any, data: bytes, ending: str, most: int, warn: Warn) -> Any:
@@ -50,7 +49,7 @@ def json_frame(polars: Any, data: bytes, ending: str, most: int, warn: Warn) -> 
         warn: receives the names of columns that became text.
 
     Raises:
-        CommandError: it is no JSON, or no table.
+        CommandError: it is not JSON, or not a table.
     """
     table = _table(data, ending, most, None)
     uneven: dict[str, str] = {}
@@ -61,7 +60,7 @@ def json_frame(polars: Any, data: bytes, ending: str, most: int, warn: Warn) -> 
         for name in [name for name in table if table[name] != exact[name]]:
             uneven[name] = "numbers too large to compute with"
         table = exact
-    made: dict[str, Any] = {}
+    columns_: dict[str, Any] = {}
     for name in list(table):
         values = table.pop(name)  # Frees the memory before the next column is made.
         kind = polars.String
@@ -73,22 +72,26 @@ def json_frame(polars: Any, data: bytes, ending: str, most: int, warn: Warn) -> 
         if name in uneven:
             values = [None if item is None else _text(item) for item in values]
         column = _series(polars, _whole(name), values, kind)
-        # Two names may become equal when lone surrogates are replaced.
-        while column.name in made:
+        # Replacing lone surrogates may make two names equal.
+        while column.name in columns_:
             column = column.alias(f"{column.name}_")
-        made[column.name] = column
+        columns_[column.name] = column
     if uneven:
         warn(_warning_text(uneven))
-    return polars.DataFrame(made)
+    return polars.DataFrame(columns_)
 
 
 def _warning_text(uneven: dict[str, str]) -> str:
-    shown = list(uneven.items())[:_TOLD]
-    named = "; ".join(f"{quote(name)} holds {reason}" for name, reason in shown)
-    more = f"; and {len(uneven) - _TOLD} more" if len(uneven) > _TOLD else ""
+    shown = list(uneven.items())[:_NAMED_COLUMNS]
+    reasons = "; ".join(f"{quote(name)} holds {reason}" for name, reason in shown)
+    others = (
+        f"; and {len(uneven) - _NAMED_COLUMNS} more"
+        if len(uneven) > _NAMED_COLUMNS
+        else ""
+    )
     return (
         f"Columns that were read as text, what is no text in them as its JSON: "
-        f"{named}{more}."
+        f"{reasons}{others}."
     )
 
 
@@ -130,13 +133,13 @@ def _blocks(
     """Yield blocks of rows, each with its place in the file."""
     if ending == ".json" and data.strip():
         try:
-            whole = _parsed(data, "The file", number)
+            value = _parsed(data, "The file", number)
         except CommandError:
             first = data.lstrip().partition(b"\n")[0].rstrip()
             if not (first.startswith(b"{") and first.endswith(b"}")):
                 raise  # The file may be NDJSON under another ending.
         else:
-            rows = cast("list[Any]", whole if isinstance(whole, list) else [whole])
+            rows = cast("list[Any]", value if isinstance(value, list) else [value])
             for start in range(0, len(rows), _AT_ONCE):
                 some = rows[start : start + _AT_ONCE]
                 yield lambda at, start=start: f"Row {start + at + 1}", some
@@ -158,13 +161,13 @@ def _of_lines(
     lines: list[tuple[int, bytes]], number: Callable[[str], Any] | None
 ) -> list[Any]:
     """Yield the value of each line with its line number."""
-    whole = b",".join(line for _, line in lines)
+    joined = b",".join(line for _, line in lines)
     try:  # Parsing a block at once takes half the time.
-        found = json.loads(f"[{whole.decode()}]", parse_float=number)
-        if len(found) == len(lines):
-            return found
+        values = json.loads(f"[{joined.decode()}]", parse_float=number)
+        if len(values) == len(lines):
+            return values
     except (ValueError, RecursionError):
-        pass  # The loop below finds the line of the error.
+        pass  # The loop below finds the faulty line.
     return [_parsed(line, f"Line {place}", number) for place, line in lines]
 
 
@@ -176,28 +179,28 @@ def _parsed(text: bytes, where: str, number: Callable[[str], Any] | None) -> Any
         raise CommandError(f"{where} is no JSON: {error.msg}{at}.") from None
     except RecursionError:
         raise CommandError(f"{where} is nested too deeply.") from None
-    except ValueError as error:  # Python refuses to parse an integer of so many digits.
+    except ValueError as error:  # Python refuses to parse such a long integer.
         raise CommandError(f"{where} cannot be read: {str(error)[:200]}.") from None
 
 
 def _number_or_text(text: str) -> float | str:
     """Return the number as text if it overflows, such as 1e400."""
-    found = float(text)
-    return found if math.isfinite(found) else text
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 def _overflowed(values: list[Any]) -> bool:
     """Check for an infinite number at any depth."""
-    waiting: list[Any] = [values]
-    while waiting:
-        item = waiting.pop()
+    pending: list[Any] = [values]
+    while pending:
+        item = pending.pop()
         if isinstance(item, float):
             if math.isinf(item):
                 return True
             continue
         inner = cast("list[Any]", item.values() if isinstance(item, dict) else item)
         if {float, dict, list} & set(map(type, inner)):
-            waiting += [part for part in inner if isinstance(part, float | dict | list)]
+            pending += [part for part in inner if isinstance(part, float | dict | list)]
     return False
 
 
@@ -234,8 +237,8 @@ def _type(polars: Any, values: list[Any], depth: int = 0) -> Any:
 def _type_of_numbers(polars: Any, values: list[Any], kinds: set[Any]) -> Any:
     if int not in kinds:
         return polars.Float64
-    whole = [item for item in values if isinstance(item, int)]
-    least, greatest = min(whole), max(whole)
+    integers = [item for item in values if isinstance(item, int)]
+    least, greatest = min(integers), max(integers)
     if float in kinds:
         if max(-least, greatest) > _EXACT:
             raise _Uneven("fractions and integers of more than 15 digits")
@@ -272,7 +275,7 @@ def _series(polars: Any, name: str, values: list[Any], kind: Any) -> Any:
     def made(values: list[Any]) -> Any:
         if not kind.is_nested():
             return polars.Series(name, values, dtype=kind, strict=True)
-        # The only constructor that accepts 1 beside 2.5 within a list; it loses
+        # The only constructor that accepts 1 next to 2.5 in a list; it loses
         # nothing, since all values have this type.
         rows = [{name: item} for item in values]
         return polars.from_dicts(rows, schema={name: kind}, strict=False)[name]

@@ -1,8 +1,8 @@
-"""Limits of a table by the size of its file.
+"""Limit a table's size in memory by the size of its file.
 
 A small file may unpack to gigabytes.
 
-A table is refused before it takes more than 200 MB and 20 times the size of its file.
+A table is refused if it would need more than 200 MB and 20 times its file's size.
 """
 
 from __future__ import annotations
@@ -10,34 +10,34 @@ from __future__ import annotations
 from neuraxis.errors import CommandError
 
 MOST_COLUMNS = 5000
-"""Columns of a table; Polars needs some kilobytes and 100 µs for each."""
+"""Maximum columns of a table; Polars needs some kilobytes and 100 µs for each."""
 _BYTES, _TIMES = 200_000_000, 20
 JSON_CELL, PARQUET_CELL = 20, 8
-"""Bytes that a cell takes while it is read."""
+"""Bytes of memory per cell while reading."""
 
 
-def most_cells(size: int, each: int) -> int:
+def most_cells(size: int, cell_bytes: int) -> int:
     """Return how many cells a file of `size` bytes may have."""
-    return max(_BYTES, _TIMES * size) // each
+    return max(_BYTES, _TIMES * size) // cell_bytes
 
 
-def check(rows: int, columns: int, size: int, each: int) -> None:
+def check(rows: int, columns: int, size: int, cell_bytes: int) -> None:
     """Refuse a table that would take too much memory.
 
     Raises:
         CommandError: it has too many columns or cells.
     """
     check_columns(columns)
-    most = most_cells(size, each)
-    if rows * columns > most:
+    limit = most_cells(size, cell_bytes)
+    if rows * columns > limit:
         raise CommandError(
             f"The table has {rows * columns} cells in a file of {size} bytes; at most "
-            f"{most} are read. Split the file, or leave columns out."
+            f"{limit} are read. Split the file, or leave columns out."
         )
 
 
 def check_columns(columns: int) -> None:
-    """Refuse a table of too many columns.
+    """Refuse a table with too many columns.
 
     Raises:
         CommandError: it has more than `MOST_COLUMNS`.

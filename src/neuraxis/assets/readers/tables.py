@@ -22,20 +22,20 @@ MOST_ROWS = 20_000_000
 """Maximum rows read or joined: a small file may unpack to more."""
 ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl")
 SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
-"""Endings of spreadsheets, which are not read."""
+"""Endings of spreadsheets, which are not supported."""
 _ADVICE = re.compile(r"( Consider | You m| If this is the case).*")
-"""Polars' advice for programmers, about options that no command has."""
+"""Polars' advice for programmers about options that no command has."""
 
 
 @contextmanager
-def polars_errors(polars: Any) -> Generator[None]:
-    """Return a Polars error message for the model, without its drawings."""
+def errors_for_model(polars: Any) -> Generator[None]:
+    """Convert Polars errors to `CommandError`, without their drawings."""
     try:
         yield
     except polars.exceptions.PolarsError as error:
         text = str(error).partition("\n\nThis error occurred")[0]
-        reason = _ADVICE.sub("", " ".join(text.split()))
-        raise CommandError(reason[:400].rstrip()) from None
+        message = _ADVICE.sub("", " ".join(text.split()))
+        raise CommandError(message[:400].rstrip()) from None
     except BaseException as error:
         # A broken file can make Polars panic with an exception that is no `Exception`
         # and would end the worker.
@@ -60,17 +60,17 @@ def read_frame(
     """Return the table in a file's bytes; `warn` receives warnings.
 
     Raises:
-        CommandError: they are none, or more than `most` rows.
+        CommandError: they are not a table, or have more than `most` rows.
     """
     source = io.BytesIO(data)
-    with polars_errors(polars):
+    with errors_for_model(polars):
         match ending:
             case ".csv" | ".tsv" | ".txt":
                 try:
                     frame = csv_frame(polars, data, ending, separator, most, warn)
                 except polars.exceptions.PolarsError:
-                    if why := ragged_line(data, ending, separator):
-                        raise CommandError(why) from None
+                    if problem := ragged_line(data, ending, separator):
+                        raise CommandError(problem) from None
                     raise
             case ".parquet":
                 _check_cells(polars, polars.scan_parquet(source), len(data))

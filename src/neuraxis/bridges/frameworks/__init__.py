@@ -1,6 +1,6 @@
 """Tools of other frameworks as plugins, and plugins as their tools.
 
-Each function needs the framework's own package, which is imported when it is called.
+Each function needs the framework's package, which is imported when it is called.
 """
 
 from __future__ import annotations

@@ -37,13 +37,13 @@ def from_openai(
         effects: what the functions may change.
 
     Raises:
-        ConfigError: the file is no JSON, or a definition has no name.
+        ConfigError: the file is not JSON, or a definition has no name.
     """
-    where, listed = _read(source)
+    place, definitions = _read(source)
     return plugin_of(
         name,
-        [_tool(item, run, where) for item in listed],
-        source=where,
+        [_tool(item, run, place) for item in definitions],
+        source=place,
         effects=effects,
     )
 
@@ -56,20 +56,20 @@ def _read(source: Any) -> tuple[str, list[Json]]:
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{source}: cannot be read as JSON: {error}") from None
     if isinstance(tree, dict):
-        given = cast("dict[str, Json]", tree)
-        tree = given.get("tools") or given.get("functions") or [given]
+        document = cast("dict[str, Json]", tree)
+        tree = document.get("tools") or document.get("functions") or [document]
     if not isinstance(tree, list):
         raise ConfigError(f"{source}: expected a list of function definitions")
     return str(source), cast("list[Json]", tree)
 
 
-def _tool(item: Json, run: Any, where: str) -> Tool:
-    given = as_map(item)
-    function = as_map(given.get("function", given))
+def _tool(item: Json, run: Any, place: str) -> Tool:
+    fields = as_map(item)
+    function = as_map(fields.get("function", fields))
     name: Json = function.get("name")
     if not isinstance(name, str):
-        got = f"{item!r}"[:120]
-        raise ConfigError(f"{where}: expected a function with a name, got {got}")
+        excerpt = f"{item!r}"[:120]
+        raise ConfigError(f"{place}: expected a function with a name, got {excerpt}")
     code: Any = None
     if isinstance(run, Mapping):
         code = cast("Mapping[str, Any]", run).get(name)

@@ -1,4 +1,4 @@
-"""Make a plugin of tools that another framework describes by JSON Schema."""
+"""Make a plugin from another framework's tools with JSON Schemas."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     parameters: Mapping[str, Json]
     run: Callable[..., Any] | None = None
-    """Takes the arguments by name; None: there is a description but no code."""
+    """Function that runs it with named arguments; None: it has no code."""
     is_async: bool = False
 
 
-def listed(
+def checked_list(
     tools: Any, by: Callable[..., Plugin], kind: str, has: tuple[str, ...]
 ) -> list[Any]:
-    """Return the tools of a framework that somebody gave.
+    """Check and return a list of a framework's tools.
 
     Args:
-        tools: what was given.
-        by: the function that makes a plugin of them.
-        kind: what they are called.
-        has: the attributes of each of them.
+        tools: the caller's argument.
+        by: the function that makes a plugin of them, for errors.
+        kind: the name of such tools, for errors.
+        has: the attributes that each must have.
 
     Raises:
-        ConfigError: it is no list, or there is something else in it.
+        ConfigError: it is not a list, or has something else in it.
     """
     name = by.__name__
 
@@ -57,20 +57,19 @@ def listed(
         if is_tool(value):
             return ConfigError(f"{message}one; write {name}([…])")
         if isroutine(value):
-            own = value.__name__
-            message += (
-                f"the function {own}. A function needs no bridge: plugins=[{own}]"
-            )
+            function = value.__name__
+            message += f"the function {function}. A function needs no bridge: "
+            message += f"plugins=[{function}]"
             return ConfigError(message)
         return ConfigError(message + describe_given(value))
 
     if is_tool(tools) or isinstance(tools, str) or not isinstance(tools, Iterable):
         raise error(tools)
-    found = list(cast("Iterable[Any]", tools))
-    for tool in found:
+    items = list(cast("Iterable[Any]", tools))
+    for tool in items:
         if not is_tool(tool):
             raise error(tool)
-    return found
+    return items
 
 
 def plugin_of(
@@ -84,7 +83,7 @@ def plugin_of(
     """Return a plugin with a checked command for each tool.
 
     Raises:
-        ConfigError: there is no tool, two have one name, or `effects` says nothing.
+        ConfigError: there is no tool, two have one name, or `effects` is invalid.
     """
     parsed = parse_effects(
         effects if isinstance(effects, str | Effects) else dict(effects)
@@ -92,19 +91,22 @@ def plugin_of(
     if isinstance(parsed, str):
         raise ConfigError(parsed)
     notes = list(problems)
-    found: dict[str, Tool] = {}
+    tools_by_name: dict[str, Tool] = {}
     for tool in tools:
-        own = _UNSAFE.sub("_", tool.name).strip("_")
-        if not own or own in found:
+        command_name = _UNSAFE.sub("_", tool.name).strip("_")
+        if not command_name or command_name in tools_by_name:
             raise ConfigError(
                 f"{source}: expected tools with names of their own, got "
-                f"{tool.name!r}{' twice' if own else ''}"
+                f"{tool.name!r}{' twice' if command_name else ''}"
             )
-        found[own] = tool
-    if not found:
-        why = f": {'; '.join(notes)}" if notes else ""
-        raise ConfigError(f"{source}: expected at least one tool{why}")
-    specs = tuple(_spec(own, tool, parsed, notes) for own, tool in found.items())
+        tools_by_name[command_name] = tool
+    if not tools_by_name:
+        reasons = f": {'; '.join(notes)}" if notes else ""
+        raise ConfigError(f"{source}: expected at least one tool{reasons}")
+    specs = tuple(
+        _spec(command_name, tool, parsed, notes)
+        for command_name, tool in tools_by_name.items()
+    )
     spec = PluginSpec(
         name=name, title=name, generation="python", commands=specs, source=source
     )
@@ -114,8 +116,8 @@ def plugin_of(
             item.name: Command(
                 plugin=spec,
                 spec=item,
-                run=found[item.name].run,
-                is_async=found[item.name].is_async,
+                run=tools_by_name[item.name].run,
+                is_async=tools_by_name[item.name].is_async,
             )
             for item in specs
         },
@@ -124,17 +126,17 @@ def plugin_of(
 
 
 def _spec(name: str, tool: Tool, effects: Effects, notes: list[str]) -> CommandSpec:
-    given: dict[str, Json] = {**tool.parameters, "type": "object"}
-    properties = as_map(given.get("properties"))
-    given["properties"] = dict(properties)
-    given.setdefault("additionalProperties", False)
-    given["x-formats"] = "annotation"
-    if (defect := Schema(given).defect) is not None:
+    parameters: dict[str, Json] = {**tool.parameters, "type": "object"}
+    properties = as_map(parameters.get("properties"))
+    parameters["properties"] = dict(properties)
+    parameters.setdefault("additionalProperties", False)
+    parameters["x-formats"] = "annotation"
+    if (defect := Schema(parameters).defect) is not None:
         notes.append(f"{name}: its parameters are not checked, since {defect}")
-        given = {"type": "object", "properties": {key: {} for key in properties}}
+        parameters = {"type": "object", "properties": {key: {} for key in properties}}
     return CommandSpec(
         name=name,
         description=" ".join(tool.description.split()),
-        parameters=given,
+        parameters=parameters,
         effects=effects,
     )

@@ -9,7 +9,7 @@ from typing import Any
 from neuraxis.bridges.frameworks.incoming import (
     EffectsOf,
     Tool,
-    listed,
+    checked_list,
     plugin_of,
 )
 from neuraxis.bridges.frameworks.outgoing import Offer, Offered, result_text
@@ -27,7 +27,7 @@ def from_langchain(
 
     Raises:
         MissingExtra: langchain-core is not installed.
-        ConfigError: it is no list of such tools, or two have one name.
+        ConfigError: it is not a list of such tools, or two have one name.
     """
     convert: Any = needed(
         "langchain_core.utils.function_calling", _EXTRA, _PURPOSE
@@ -35,10 +35,12 @@ def from_langchain(
     raised: type[Exception] = needed(
         "langchain_core.tools", _EXTRA, _PURPOSE
     ).ToolException
-    found: list[Tool] = []
-    for tool in listed(tools, from_langchain, "LangChain tools", ("name", "ainvoke")):
+    imported: list[Tool] = []
+    for tool in checked_list(
+        tools, from_langchain, "LangChain tools", ("name", "ainvoke")
+    ):
         function: dict[str, Any] = convert(tool)["function"]
-        found.append(
+        imported.append(
             Tool(
                 name=tool.name,
                 description=str(tool.description or ""),
@@ -47,7 +49,7 @@ def from_langchain(
                 is_async=True,
             )
         )
-    return plugin_of(name, found, source="langchain", effects=effects)
+    return plugin_of(name, imported, source="langchain", effects=effects)
 
 
 async def _ainvoke(tool: Any, raised: type[Exception], /, **arguments: Any) -> Any:

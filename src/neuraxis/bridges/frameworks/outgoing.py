@@ -1,6 +1,6 @@
-"""Plugins as other frameworks call them: every call goes through a session.
+"""Let other frameworks call plugins; every call goes through a session.
 
-A call is checked, decided by the policy, and recorded as one of a model of ours is.
+A call is checked, authorised by the policy, and recorded like a model's call.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from neuraxis.specs import Json
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """One command as another framework's model is shown it."""
+    """Command as shown to another framework's model."""
 
     name: str
-    """Legal for every model server."""
+    """Name that is legal for every model server."""
     tool: str
     description: str
     parameters: dict[str, Json]
@@ -34,22 +34,22 @@ class Offered:
     """Commands of a session, for callers from other frameworks."""
 
     def __init__(self, plugins: Iterable[Any], options: Mapping[str, Any]) -> None:
-        given: dict[str, Any] = {"model": ScriptedModel([]), **options}
-        self.session = Session(plugins=plugins, **given)
+        settings: dict[str, Any] = {"model": ScriptedModel([]), **options}
+        self.session = Session(plugins=plugins, **settings)
         self._loop = SyncLoop()
 
     def offers(self) -> list[Offer]:
-        """Return every command, its schema as model servers take it."""
+        """Return every command, with a schema that model servers accept."""
         registry = self.session.registry
-        tools = {where: tool for tool, where in registry.tool_names.items()}
+        tools = {target: tool for tool, target in registry.tool_names.items()}
         keys = [
             (plugin.name, command.name)
             for plugin in registry.specs
             for command in plugin.commands
         ]
-        made = Native().native_tools(registry.specs, registry.tool_names)
+        definitions = Native().native_tools(registry.specs, registry.tool_names)
         found: list[Offer] = []
-        for key, definition in zip(keys, made, strict=True):
+        for key, definition in zip(keys, definitions, strict=True):
             function = cast("dict[str, Any]", definition["function"])
             found.append(
                 Offer(
@@ -62,20 +62,20 @@ class Offered:
         return found
 
     async def call(self, offer: Offer, arguments: Mapping[str, Any]) -> Result:
-        """Run one call; a failure is in the result."""
-        found = self.session.registry.tool_names.get(offer.tool)
-        plugin, command = found or (None, offer.tool)
-        given: Any = dict(arguments)
+        """Run one call; a failure is in its result."""
+        target = self.session.registry.tool_names.get(offer.tool)
+        plugin, command = target or (None, offer.tool)
+        value: Any = dict(arguments)
         properties = cast("dict[str, Json]", offer.parameters.get("properties", {}))
         spec = self.session.registry.find(plugin, command)
         bare = getattr(spec, "bare", False)
         if bare and len(properties) == 1:  # a command of one value, wrapped for servers
-            given = given.get(next(iter(properties)))
+            value = value.get(next(iter(properties)))
         call = Call(
             id=self.session.ids.new(),
             plugin=plugin,
             command=command,
-            arguments=given,
+            arguments=value,
         )
         result = await self.session.call(call)
         self.session.origins.shown([call.id])  # the framework's model is shown it
@@ -88,11 +88,11 @@ class Offered:
 
 def result_text(result: Result) -> str:
     """Return a result as a model sees it: value or asset address."""
-    entry = outcome(result, 1)
+    fields = outcome(result, 1)
     if result.error is not None:
         return json_text({"error": to_json(result.error)})
-    value = entry.get("response")
+    value = fields.get("response")
     text = value if isinstance(value, str) else json_text(value)
-    if warnings := entry.get("warnings"):
+    if warnings := fields.get("warnings"):
         text += "\n" + "\n".join(str(item) for item in warnings)
     return text

@@ -10,7 +10,7 @@ from typing import Any, cast
 from neuraxis.bridges.frameworks.incoming import (
     EffectsOf,
     Tool,
-    listed,
+    checked_list,
     plugin_of,
 )
 from neuraxis.bridges.frameworks.outgoing import Offer, Offered, result_text
@@ -25,27 +25,27 @@ def from_pydantic_ai(
 ) -> Plugin:
     """Return the plugin of Pydantic AI tools, or of a `FunctionToolset`.
 
-    A tool that takes a `RunContext` is left out: there is none outside of a run of
-    Pydantic AI.
+    A tool that takes a `RunContext` is skipped: there is none outside a Pydantic AI
+    run.
 
     Raises:
         MissingExtra: pydantic-ai is not installed.
-        ConfigError: it is no list of such tools, none of them can be used, or two have
-            one name.
+        ConfigError: it is not a list of such tools, none of them can be used, or two
+            have one name.
     """
     module: Any = needed("pydantic_ai", _EXTRA, _PURPOSE)
     inner: Any = getattr(tools, "tools", tools)
     if isinstance(inner, Mapping):
         inner = cast("Mapping[str, Any]", inner).values()
     has = ("takes_ctx", "function_schema")
-    found: list[Tool] = []
+    imported: list[Tool] = []
     notes: list[str] = []
-    for tool in listed(inner, from_pydantic_ai, "Pydantic AI tools", has):
+    for tool in checked_list(inner, from_pydantic_ai, "Pydantic AI tools", has):
         if tool.takes_ctx:
             notes.append(f"{tool.name} is left out: it takes a RunContext")
             continue
         schema: Any = tool.function_schema
-        found.append(
+        imported.append(
             Tool(
                 name=tool.name,
                 description=str(tool.description or ""),
@@ -54,15 +54,17 @@ def from_pydantic_ai(
                 is_async=True,
             )
         )
-    return plugin_of(name, found, source="pydantic-ai", effects=effects, problems=notes)
+    return plugin_of(
+        name, imported, source="pydantic-ai", effects=effects, problems=notes
+    )
 
 
 async def _run(tool: Any, retry: type[Exception], /, **arguments: Any) -> Any:
     schema: Any = tool.function_schema
     try:
         validated = schema.validator.validate_python(arguments)
-        made = schema.call(validated, None)
-        return await made if inspect.isawaitable(made) else made
+        result = schema.call(validated, None)
+        return await result if inspect.isawaitable(result) else result
     except retry as error:
         raise CommandError(str(error)) from None
     except ValueError as error:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from neuraxis.bridges.frameworks.incoming import (
     EffectsOf,
     Tool,
-    listed,
+    checked_list,
     plugin_of,
 )
 from neuraxis.bridges.frameworks.outgoing import Offer, Offered, result_text
@@ -21,7 +21,7 @@ from neuraxis.specs import Json
 
 _EXTRA, _PURPOSE = "smolagents", "Using smolagents tools"
 _OBJECTS = ("image", "audio")
-"""Types whose values are objects and no JSON."""
+"""Types whose values are objects, not JSON."""
 _PLAIN = ("string", "boolean", "integer", "number", "array", "object", "null")
 
 
@@ -31,20 +31,20 @@ def from_smolagents(
     """Return the plugin of smolagents tools.
 
     Raises:
-        ConfigError: it is no list of such tools, or two have one name.
+        ConfigError: it is not a list of such tools, or two have one name.
     """
-    found = [
+    imported = [
         Tool(
             name=tool.name,
             description=str(tool.description),
             parameters=_parameters(tool.inputs),
             run=partial(_run, tool),
         )
-        for tool in listed(
+        for tool in checked_list(
             tools, from_smolagents, "smolagents tools", ("name", "inputs")
         )
     ]
-    return plugin_of(name, found, source="smolagents", effects=effects)
+    return plugin_of(name, imported, source="smolagents", effects=effects)
 
 
 def _run(tool: Any, /, **arguments: Any) -> Any:
@@ -54,25 +54,29 @@ def _run(tool: Any, /, **arguments: Any) -> Any:
 def _parameters(inputs: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
     properties: dict[str, Json] = {}
     required: list[Json] = []
-    for name, given in inputs.items():
-        kinds = given.get("type", "any")
-        listed = cast("list[str]", kinds) if isinstance(kinds, list) else [str(kinds)]
-        made = {key: part for key, part in given.items() if key in ("enum", "items")}
-        if not {"any", *_OBJECTS} & {*listed}:
-            made["type"] = [*listed, "null"] if given.get("nullable") else listed
-        if {*_OBJECTS} & {*listed}:
-            made["x-asset-ref"] = True
-        properties[name] = {**made, "description": str(given.get("description", ""))}
-        if not given.get("nullable"):
+    for name, field in inputs.items():
+        kinds = field.get("type", "any")
+        kind_names = (
+            cast("list[str]", kinds) if isinstance(kinds, list) else [str(kinds)]
+        )
+        schema = {key: part for key, part in field.items() if key in ("enum", "items")}
+        if not {"any", *_OBJECTS} & {*kind_names}:
+            schema["type"] = (
+                [*kind_names, "null"] if field.get("nullable") else kind_names
+            )
+        if {*_OBJECTS} & {*kind_names}:
+            schema["x-asset-ref"] = True
+        properties[name] = {**schema, "description": str(field.get("description", ""))}
+        if not field.get("nullable"):
             required.append(name)
-    whole: dict[str, Json] = {"type": "object", "properties": properties}
-    return {**whole, "required": required} if required else whole
+    parameters: dict[str, Json] = {"type": "object", "properties": properties}
+    return {**parameters, "required": required} if required else parameters
 
 
 def to_smolagents(plugins: Iterable[Any], **options: Any) -> list[Any]:
     """Return smolagents tools for every command of the plugins.
 
-    They return the native value, so that a code agent can go on with it.
+    They return the native value, so that a code agent can use it.
 
     Args:
         plugins: as `Session(plugins=...)` takes them.
@@ -85,9 +89,9 @@ def to_smolagents(plugins: Iterable[Any], **options: Any) -> list[Any]:
     offered = Offered(plugins, options)
 
     def tool(offer: Offer) -> Any:
-        def forward(_self: Any, *given: Any, **arguments: Any) -> Any:
-            named = {**dict(zip(inputs, given, strict=False)), **arguments}
-            present = {key: value for key, value in named.items() if value is not None}
+        def forward(_self: Any, *positional: Any, **arguments: Any) -> Any:
+            values = {**dict(zip(inputs, positional, strict=False)), **arguments}
+            present = {key: value for key, value in values.items() if value is not None}
             result = offered.call_sync(offer, present)
             if result.error is not None:
                 raise CommandError(result_text(result))
@@ -102,35 +106,43 @@ def to_smolagents(plugins: Iterable[Any], **options: Any) -> list[Any]:
             "forward": forward,
             "skip_forward_signature_validation": True,
         }
-        # their tools are classes; nothing of ours is inherited
-        made = types.new_class(
+        # smolagents' tools are classes; nothing of ours is inherited
+        tool_class = types.new_class(
             offer.name, (module.Tool,), {}, lambda ns: ns.update(fields)
         )
-        return made()
+        return tool_class()
 
     return [tool(offer) for offer in offered.offers()]
 
 
 def _identifier(name: str) -> str:
-    made = name.replace("-", "_").replace(".", "_")
-    return f"{made}_" if iskeyword(made) or not made.isidentifier() else made
+    identifier = name.replace("-", "_").replace(".", "_")
+    return (
+        f"{identifier}_"
+        if iskeyword(identifier) or not identifier.isidentifier()
+        else identifier
+    )
 
 
 def _inputs(offer: Offer) -> dict[str, dict[str, Json]]:
     properties = cast("Mapping[str, Json]", offer.parameters.get("properties", {}))
     required = cast("list[str]", offer.parameters.get("required", []))
-    found: dict[str, dict[str, Json]] = {}
+    fields: dict[str, dict[str, Json]] = {}
     for name, part in properties.items():
         node = cast("dict[str, Json]", part) if isinstance(part, dict) else {}
         kinds = node.get("type", "any")
-        listed = cast("list[str]", kinds) if isinstance(kinds, list) else [str(kinds)]
-        known = [kind for kind in listed if kind in _PLAIN and kind != "null"]
-        made: dict[str, Json] = {
+        kind_names = (
+            cast("list[str]", kinds) if isinstance(kinds, list) else [str(kinds)]
+        )
+        plain_kinds = [kind for kind in kind_names if kind in _PLAIN and kind != "null"]
+        field: dict[str, Json] = {
             key: node[key] for key in ("enum", "items", "properties") if key in node
         }
-        made["type"] = known[0] if len(known) == 1 else known or "any"
-        made["description"] = str(node.get("description") or name)
+        field["type"] = (
+            plain_kinds[0] if len(plain_kinds) == 1 else plain_kinds or "any"
+        )
+        field["description"] = str(node.get("description") or name)
         if name not in required:
-            made["nullable"] = True
-        found[name] = made
-    return found
+            field["nullable"] = True
+        fields[name] = field
+    return fields

@@ -1,7 +1,7 @@
 """OAuth for MCP servers: secrets by name, tokens in a private file.
 
-With a client secret the client signs in as itself. Without one a person signs in with
-a browser, which `on_sign_in` opens; where nobody can, the server is reported.
+With a client secret the client signs in as itself. Without one the user signs in with a
+browser, which `on_sign_in` opens; if that is not possible, the server is reported.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from neuraxis.errors import ConfigError
 from neuraxis.settings import user_dir
 
 REDIRECT = "http://127.0.0.1:8765/callback"
-"""Where a browser is sent back to; `on_sign_in` returns what arrives there."""
+"""Redirect address of the browser; `on_sign_in` returns the URL that arrives."""
 SignIn = Callable[[str], Awaitable[str]]
-"""Opens a URL for the person; returns the URL that the browser was sent back to."""
+"""Opens a URL for the user; returns the URL that the browser was redirected to."""
 
 
 class StoredTokens(msgspec.Struct, kw_only=True):
-    """What is stored of one server's sign-in, as JSON texts."""
+    """Stored sign-in data of one server, as JSON texts."""
 
     tokens: str = ""
     client: str = ""
@@ -61,11 +61,11 @@ class TokenFile:
 
     def _write(self, stored: StoredTokens) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = self._file.with_suffix(".new")
-        opened = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        temporary = self._file.with_suffix(".new")
+        opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(opened, "wb") as file:
             file.write(msgspec.json.encode(stored))
-        os.replace(beside, self._file)
+        os.replace(temporary, self._file)
 
     async def get_tokens(self) -> OAuthToken | None:
         """Return the stored tokens."""
@@ -79,7 +79,7 @@ class TokenFile:
         self._write(stored)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return the registration: the person's own, else the stored one."""
+        """Return the registration: the user's own, else the stored one."""
         if self._registered is not None:
             return self._registered
         text = self._read().client
@@ -97,19 +97,19 @@ def oauth(
     value_of: Callable[[str], str],
     on_sign_in: SignIn | None,
 ) -> httpx2.Auth | None:
-    """Return what signs requests; None: the configuration asks for none.
+    """Return the authentication of requests; None: not configured.
 
     Args:
-        config: of the server.
+        config: the server's configuration.
         value_of: fills in secrets by name.
-        on_sign_in: asks the person, where there is one.
+        on_sign_in: lets the user sign in, if there is one.
     """
-    given = config.oauth
-    if given is None:
+    settings = config.oauth
+    if settings is None:
         return None
-    secret = value_of(given.client_secret)
-    if secret and given.client_id and on_sign_in is None:
-        if not given.issuer:
+    secret = value_of(settings.client_secret)
+    if secret and settings.client_id and on_sign_in is None:
+        if not settings.issuer:
             raise ConfigError(
                 f"{config.name}: oauth.issuer: expected the authorization server that "
                 "the client is registered with; else a server could name its own, and "
@@ -118,16 +118,16 @@ def oauth(
         return ClientCredentialsOAuthProvider(
             config.url,
             TokenFile(config.url),
-            client_id=given.client_id,
+            client_id=settings.client_id,
             client_secret=secret,
-            scope=given.scope or None,
-            issuer=given.issuer,
+            scope=settings.scope or None,
+            issuer=settings.issuer,
         )
-    return _by_person(config, given, on_sign_in, secret)
+    return _by_browser(config, settings, on_sign_in, secret)
 
 
-def _by_person(
-    config: ServerConfig, given: OAuth, on_sign_in: SignIn | None, secret: str
+def _by_browser(
+    config: ServerConfig, settings: OAuth, on_sign_in: SignIn | None, secret: str
 ) -> httpx2.Auth:
     back: list[str] = []
 
@@ -152,12 +152,12 @@ def _by_person(
         redirect_uris=[AnyUrl(REDIRECT)],
         grant_types=["authorization_code", "refresh_token"],
         response_types=["code"],
-        scope=given.scope or None,
+        scope=settings.scope or None,
     )
     registered = None
-    if given.client_id:
+    if settings.client_id:
         registered = OAuthClientInformationFull(
-            client_id=given.client_id,
+            client_id=settings.client_id,
             client_secret=secret or None,
             redirect_uris=[AnyUrl(REDIRECT)],
             token_endpoint_auth_method="client_secret_basic" if secret else "none",
@@ -168,5 +168,5 @@ def _by_person(
         TokenFile(config.url, registered=registered),
         redirect_handler=redirect,
         callback_handler=callback,
-        client_metadata_url=given.client_metadata_url or None,
+        client_metadata_url=settings.client_metadata_url or None,
     )

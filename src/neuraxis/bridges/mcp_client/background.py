@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class BackgroundLoop:
-    """An event loop in a daemon thread, started by the first work."""
+    """Event loop in a daemon thread, started by the first task."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -21,7 +21,7 @@ class BackgroundLoop:
         self._lock = threading.Lock()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Start a coroutine there; cancelling the future cancels it."""
+        """Start a coroutine in the loop; cancelling the future cancels it."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -32,7 +32,7 @@ class BackgroundLoop:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
-        """End the loop; what still runs in it is cancelled."""
+        """End the loop and cancel its tasks."""
         with self._lock:
             loop, self._loop = self._loop, None
             thread, self._thread = self._thread, None
@@ -46,9 +46,9 @@ class BackgroundLoop:
 
 
 async def _cancel_all() -> None:
-    own = asyncio.current_task()
-    others = [task for task in asyncio.all_tasks() if task is not own]
-    for task in others:
+    current = asyncio.current_task()
+    tasks = [task for task in asyncio.all_tasks() if task is not current]
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
     await asyncio.get_running_loop().shutdown_asyncgens()

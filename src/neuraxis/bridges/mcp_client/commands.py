@@ -1,4 +1,4 @@
-"""Commands that ask an MCP server: its tools, resources and prompts."""
+"""Commands of an MCP server: its tools, resources and prompts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from neuraxis.policy.secrets import SCHEME
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
 CONTEXT = "the context"
-"""The keyword of the `Context`; no parameter of a tool has a name with a space."""
+"""Keyword of the `Context`; no tool parameter has a name with a space."""
 MOST_PROGRESS = 500
-"""Progress messages of one call that are shown."""
+"""Maximum progress messages shown per call."""
 PROGRESS_SECONDS = 0.1
-"""Seconds between two of them."""
+"""Minimum seconds between two progress messages."""
 _READS = Effects(kind="read", destructive=False, open_world=True, declared=True)
 _OBJECT = "object"
 
@@ -39,36 +39,36 @@ def plugin_commands(
     loop: BackgroundLoop,
 ) -> dict[str, Command]:
     """Return the commands of a plugin by name, its tools first."""
-    own = {tool.spec.name: tool.name for tool in imported.tools}
-    found: dict[str, Command] = {}
+    server_names = {tool.spec.name: tool.name for tool in imported.tools}
+    commands: dict[str, Command] = {}
     for spec in plugin.commands:
-        if spec.name in own:
-            run = _tool_runner(own[spec.name], connection, loop)
+        if spec.name in server_names:
+            run = _tool_runner(server_names[spec.name], connection, loop)
         else:
-            name = spec.name  # `mcp_` stands before it where a tool has the name
+            name = spec.name  # prefixed with `mcp_` if a tool has the name
             method = name if name in _METHODS else name.removeprefix("mcp_")
             run = _runner(_METHODS[method], connection, loop)
-        found[spec.name] = Command(
+        commands[spec.name] = Command(
             plugin=plugin, spec=spec, run=run, is_async=True, context_name=CONTEXT
         )
-    return found
+    return commands
 
 
 def extra_specs(plugin: str, capabilities: Any, taken: set[str]) -> list[CommandSpec]:
     """Return the specs of the commands for resources and prompts.
 
     Args:
-        plugin: its name.
-        capabilities: the server's.
-        taken: the names of its tools, which come first.
+        plugin: the plugin's name.
+        capabilities: the server's capabilities.
+        taken: the names of its tools, which have priority.
     """
-    wanted: list[str] = []
+    names: list[str] = []
     if capabilities.resources is not None:
-        wanted += ["list_resources", "read_resource"]
+        names += ["list_resources", "read_resource"]
     if capabilities.prompts is not None:
-        wanted += ["list_prompts", "get_prompt"]
+        names += ["list_prompts", "get_prompt"]
     specs: list[CommandSpec] = []
-    for method in wanted:
+    for method in names:
         name = method if method not in taken else f"mcp_{method}"
         described, properties, required = _DESCRIBED[method]
         specs.append(
@@ -102,7 +102,7 @@ def _tool_runner(
 
     async def run(**given: Any) -> Any:
         context: Context = given.pop(CONTEXT)
-        answer = await _asked(work, given, context, connection, loop, tool=name)
+        answer = await _call_server(work, given, context, connection, loop, tool=name)
         if connection.refused.get(name):
             context.warn("the server changed this command while it ran")
         return _checked(content.result_value(answer), context)
@@ -113,7 +113,7 @@ def _tool_runner(
 _Work = Callable[[Client, dict[str, Json], Any], Awaitable[Mapping[str, Json]]]
 
 
-async def _asked(
+async def _call_server(
     work: _Work,
     arguments: dict[str, Json],
     context: Context,
@@ -122,7 +122,7 @@ async def _asked(
     *,
     tool: str = "",
 ) -> Mapping[str, Json]:
-    """What the server answers; it is asked in the background loop."""
+    """Return the server's answer to a request in the background loop."""
     _scrub_later(context, connection)
     call = RunningCall(connection.config.name, context.outer)
     progress = _progress(context)
@@ -156,16 +156,16 @@ async def _asked(
 def _scrub_later(context: Context, connection: Connection) -> None:
     """Register the server's secrets, so that answers are scrubbed of them."""
     config, outer = connection.config, context.outer
-    named = [*config.env.values(), *config.headers.values()]
-    if isinstance(outer, ParentRun) and any(SCHEME in text for text in named):
-        for text in named:
-            _, found, rest = text.partition(SCHEME)
-            if found:
+    texts = [*config.env.values(), *config.headers.values()]
+    if isinstance(outer, ParentRun) and any(SCHEME in text for text in texts):
+        for text in texts:
+            _, scheme, rest = text.partition(SCHEME)
+            if scheme:
                 outer.runtime.secrets.value(rest.split()[0])
 
 
 def _progress(context: Context) -> Callable[..., Awaitable[None]]:
-    """What passes progress on to the person: a bounded number of messages."""
+    """Return a function that reports progress: a bounded number of messages."""
     loop = asyncio.get_running_loop()
     state = {"shown": 0, "at": 0.0}
 
@@ -187,15 +187,15 @@ def _progress(context: Context) -> Callable[..., Awaitable[None]]:
 
 def _checked(value: Any, context: Context) -> Any:
     """Return the value; warn the model of invisible characters in it."""
-    waiting: list[Any] = [value]
+    pending: list[Any] = [value]
     seen = 0
-    while waiting and seen < 1_000:
+    while pending and seen < 1_000:
         seen += 1
-        item = waiting.pop()
+        item = pending.pop()
         if isinstance(item, dict):
-            waiting += cast("dict[str, Any]", item).values()
+            pending += cast("dict[str, Any]", item).values()
         elif isinstance(item, list):
-            waiting += cast("list[Any]", item)
+            pending += cast("list[Any]", item)
         elif isinstance(item, str) and hides_something(item[:100_000]):
             context.warn("the answer holds escape codes or invisible characters")
             break
@@ -214,7 +214,7 @@ def _runner(
 
     async def run(**given: Any) -> Any:
         context: Context = given.pop(CONTEXT)
-        answer = await _asked(work, given, context, connection, loop)
+        answer = await _call_server(work, given, context, connection, loop)
         return _checked(value_of(answer), context)
 
     return run
@@ -226,11 +226,11 @@ def _dumped(result: Any) -> dict[str, Json]:
 
 async def _list_resources(client: Client, arguments: dict[str, Json], _: Any) -> Any:
     cursor = arguments.get("cursor")
-    listed = _dumped(await client.list_resources(cursor=cursor))
+    page = _dumped(await client.list_resources(cursor=cursor))
     if cursor is None:
         templates = _dumped(await client.list_resource_templates())
-        listed["resourceTemplates"] = templates.get("resourceTemplates", [])
-    return listed
+        page["resourceTemplates"] = templates.get("resourceTemplates", [])
+    return page
 
 
 async def _read_resource(client: Client, arguments: dict[str, Json], _: Any) -> Any:
@@ -242,13 +242,13 @@ async def _list_prompts(client: Client, arguments: dict[str, Json], _: Any) -> A
 
 
 async def _get_prompt(client: Client, arguments: dict[str, Json], _: Any) -> Any:
-    given = {str(k): str(v) for k, v in as_map(arguments.get("arguments")).items()}
-    return _dumped(await client.get_prompt(arguments["name"], given))
+    texts = {str(k): str(v) for k, v in as_map(arguments.get("arguments")).items()}
+    return _dumped(await client.get_prompt(arguments["name"], texts))
 
 
 def _listing(result: Mapping[str, Json]) -> Json:
-    kept = ("resources", "resourceTemplates", "prompts", "nextCursor")
-    return {key: result[key] for key in kept if result.get(key)}
+    keys = ("resources", "resourceTemplates", "prompts", "nextCursor")
+    return {key: result[key] for key in keys if result.get(key)}
 
 
 _METHODS: Mapping[str, tuple[_Work, Callable[[Mapping[str, Json]], Any]]] = {

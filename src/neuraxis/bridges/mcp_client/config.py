@@ -1,7 +1,7 @@
-"""Configuration of MCP servers: commands, URLs, and `mcpServers` files.
+"""Read the configuration of MCP servers: commands, URLs, JSON files.
 
-Read are the files that other clients keep (`mcpServers`, `servers`, `context_servers`).
-What is not understood of a server is reported and leaves the others as they are.
+It reads other clients' files (`mcpServers`, `servers`, `context_servers`). An entry
+that is not understood is reported and does not affect the others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from neuraxis.specs import EffectKind, Json
 SECTIONS = ("mcpServers", "servers", "context_servers")
 """Keys under which clients list their servers."""
 START_SECONDS = 30.0
-"""Seconds a server may take to start and to list its tools."""
+"""Seconds for a server to start and list its tools."""
 _URL_KEYS = ("url", "serverUrl", "httpUrl", "uri")
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 _TAKEN = re.compile(r"secret://[A-Za-z0-9_]*|\$\{[^{}]*\}")
@@ -37,44 +37,44 @@ _APPROVALS = ("alwaysAllow", "autoApprove", "trust")
 
 
 class OAuth(msgspec.Struct, frozen=True, kw_only=True):
-    """OAuth of a server; secrets stand in it by name only."""
+    """OAuth of a server; it has secrets by name only."""
 
     client_id: str = ""
     client_secret: str = ""
     """`secret://NAME`; with it the client signs in as itself (client credentials)."""
     scope: str = ""
     client_metadata_url: str = ""
-    """A page that describes the client, for servers that take it as its id."""
+    """URL of a page that describes the client, for servers that accept it as an id."""
     issuer: str = ""
-    """The authorization server that the client is registered with."""
+    """Authorization server that the client is registered with."""
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One MCP server: how it is started or reached; secrets by name."""
+    """How an MCP server is started or reached; has secrets by name."""
 
     name: str
     command: tuple[str, ...] = ()
-    """The program and its arguments, for stdio; no shell reads them."""
+    """Program and arguments for stdio; run without a shell."""
     cwd: str | None = None
     env: Mapping[str, str] = {}
     url: str = ""
-    """The address, for streamable HTTP."""
+    """Address for streamable HTTP."""
     headers: Mapping[str, str] = {}
     oauth: OAuth | None = None
     seconds: float = START_SECONDS
     effects: Mapping[str, EffectKind] = {}
-    """Effects that the person, not the server, gives commands: pattern -> effect."""
+    """Effects that the user, not the server, sets: pattern of a command -> effect."""
     takes: str = ""
-    """A secret or variable of the environment that its entry names."""
+    """Secret or environment variable that its entry names."""
 
     @property
     def place(self) -> str:
-        """Where the server is, for messages and for the lock file."""
+        """Return the server's place, for messages and the lock file."""
         return self.url or shlex.join(self.command)
 
 
 class Servers(msgspec.Struct, frozen=True, kw_only=True):
-    """The servers that a configuration names, and its problems."""
+    """Servers of a configuration, and its problems."""
 
     servers: tuple[ServerConfig, ...] = ()
     problems: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def read_servers(
     Args:
         given: a command (a text or a list of words), a URL, the path of a JSON file,
             one server's entry, or a mapping with `mcpServers`.
-        name: of the plugin, where it is one server.
+        name: the plugin's name, if it is one server.
 
     Raises:
         ConfigError: it names no server.
@@ -114,14 +114,14 @@ def read_servers(
                 "mcp: expected a command, a URL or the path of a JSON file, got ''"
             )
         entry = {"command": words[0], "args": words[1:]}
-    found = _server(name or suggested_name(text), entry, "mcp(...)")
-    if isinstance(found, str):
-        raise ConfigError(found)
-    return Servers(servers=(found,))
+    config = _server(name or suggested_name(text), entry, "mcp(...)")
+    if isinstance(config, str):
+        raise ConfigError(config)
+    return Servers(servers=(config,))
 
 
 def taken_by(source: str) -> str:
-    """Return what a source's servers take: a secret or variable, if any.
+    """Return the secret or variable that a source's servers use, if any.
 
     Args:
         source: the text of any plugin source, such as `mcp:servers.json`.
@@ -130,7 +130,7 @@ def taken_by(source: str) -> str:
     try:
         servers = read_servers(rest.strip()).servers if scheme == "mcp" else ()
     except ConfigError:
-        return ""  # reported where it is loaded
+        return ""  # reported when it is loaded
     return next((server.takes for server in servers if server.takes), "")
 
 
@@ -140,8 +140,8 @@ def suggested_name(text: str) -> str:
         host = urlsplit(text).hostname or "server"
         return _identifier("_".join(host.removeprefix("www.").split(".")))
     words = [word for word in shlex.split(text) if not word.startswith("-")]
-    named = [word for word in words if word.rpartition("/")[2] not in _RUNNERS]
-    word = (named or words or ["server"])[0].rstrip("/").rpartition("/")[2]
+    candidates = [word for word in words if word.rpartition("/")[2] not in _RUNNERS]
+    word = (candidates or words or ["server"])[0].rstrip("/").rpartition("/")[2]
     word = word.partition("@")[0].removesuffix(".py").removesuffix(".js")
     for affix in ("mcp-server-", "server-", "mcp-"):
         word = word.removeprefix(affix)
@@ -174,24 +174,24 @@ def _from_file(path: Path, name: str) -> Servers:
     return _from_mapping(cast("dict[str, Json]", tree), str(path), name)
 
 
-def _from_mapping(tree: Mapping[str, Json], where: str, name: str) -> Servers:
+def _from_mapping(tree: Mapping[str, Json], place: str, name: str) -> Servers:
     # under `mcp` in the `settings.json` of some editors
     for holder in (tree, as_map(tree.get("mcp"))):
         for key in SECTIONS:
             listed = holder.get(key)
             if isinstance(listed, Mapping):
                 entries = cast("Mapping[str, Json]", listed)
-                return _listed(entries, f"{where}: {key}")
+                return _read_entries(entries, f"{place}: {key}")
     if "command" not in tree and not any(key in tree for key in _URL_KEYS):
         raise ConfigError(
-            f"{where}: expected one of {', '.join(SECTIONS)}, or the command or url of "
+            f"{place}: expected one of {', '.join(SECTIONS)}, or the command or url of "
             f"one server; got the keys {', '.join(map(str, tree)) or 'none'}"
         )
     guess = _words(tree) or str(next((tree[k] for k in _URL_KEYS if k in tree), ""))
-    found = _server(name or suggested_name(guess), tree, where)
-    if isinstance(found, str):
-        raise ConfigError(found)
-    return Servers(servers=(found,), problems=tuple(_ignored(found.name, tree)))
+    config = _server(name or suggested_name(guess), tree, place)
+    if isinstance(config, str):
+        raise ConfigError(config)
+    return Servers(servers=(config,), problems=tuple(_ignored(config.name, tree)))
 
 
 def _words(entry: Mapping[str, Json]) -> str:
@@ -200,26 +200,26 @@ def _words(entry: Mapping[str, Json]) -> str:
     return shlex.join([str(command), *words]) if command else ""
 
 
-def _listed(entries: Mapping[str, Json], where: str) -> Servers:
+def _read_entries(entries: Mapping[str, Json], place: str) -> Servers:
     servers: dict[str, ServerConfig] = {}
     problems: list[str] = []
     for key, entry in entries.items():
         name = plugin_name(str(key))
         if not isinstance(entry, Mapping):
             problems.append(
-                f"{where}.{key}: expected an object, got {describe_given(entry)}"
+                f"{place}.{key}: expected an object, got {describe_given(entry)}"
             )
             continue
         fields = cast("Mapping[str, Json]", entry)
         if fields.get("disabled") is True or fields.get("enabled") is False:
             continue
-        found = _server(name, fields, f"{where}.{key}")
-        if isinstance(found, str):
-            problems.append(found)
+        config = _server(name, fields, f"{place}.{key}")
+        if isinstance(config, str):
+            problems.append(config)
         elif name in servers:
-            problems.append(f"{where}.{key}: the name {name} is taken; rename one")
+            problems.append(f"{place}.{key}: the name {name} is taken; rename one")
         else:
-            servers[name] = found
+            servers[name] = config
             problems += _ignored(name, fields)
     return Servers(servers=tuple(servers.values()), problems=tuple(problems))
 
@@ -232,8 +232,8 @@ def _ignored(name: str, entry: Mapping[str, Json]) -> list[str]:
     ]
 
 
-def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | str:
-    """The configuration of one server, or what is wrong with it."""
+def _server(name: str, entry: Mapping[str, Json], place: str) -> ServerConfig | str:
+    """Return the configuration of one server, or its error."""
     lacking: list[str] = []
 
     def text(value: Any) -> str:
@@ -252,13 +252,13 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
     url = next((entry[key] for key in _URL_KEYS if entry.get(key)), "")
     kind = str(entry.get("type") or entry.get("transport") or "").lower()
     if kind == "sse":
-        return f"{where}: the transport sse of 2024 is not supported; use its http one"
+        return f"{place}: the transport sse of 2024 is not supported; use its http one"
     if not isinstance(args, list) or not (url or command):
-        return f"{where}: expected command and args (a list), or url"
+        return f"{place}: expected command and args (a list), or url"
     effects: Json = entry.get("effects") or {}
     if wrong := wrong_effects(effects):
-        return f"{where}: {wrong}"
-    made = ServerConfig(
+        return f"{place}: {wrong}"
+    config = ServerConfig(
         name=name,
         command=()
         if url
@@ -271,12 +271,12 @@ def _server(name: str, entry: Mapping[str, Json], where: str) -> ServerConfig | 
         effects=cast("dict[str, EffectKind]", effects),
         takes=found[0] if (found := _TAKEN.search(repr(entry))) else "",
     )
-    if made.url and urlsplit(made.url).scheme not in ("http", "https"):
-        got = describe_given(made.url)
-        return f"{where}: url: expected http:// or https://, got {got}"
+    if config.url and urlsplit(config.url).scheme not in ("http", "https"):
+        got = describe_given(config.url)
+        return f"{place}: url: expected http:// or https://, got {got}"
     if lacking:
-        return f"{where}: not set in the environment: {', '.join(sorted(set(lacking)))}"
-    return made
+        return f"{place}: not set in the environment: {', '.join(sorted(set(lacking)))}"
+    return config
 
 
 def wrong_effects(given: Any) -> str:
@@ -284,22 +284,22 @@ def wrong_effects(given: Any) -> str:
     if not isinstance(given, Mapping):
         got = describe_given(given)
         return f'effects: expected {{"PATTERN": EFFECT}} of tools\' names, got {got}'
-    known = get_args(EffectKind)
+    kinds = get_args(EffectKind)
     for pattern, kind in cast("Mapping[Any, Any]", given).items():
-        if kind not in known:
+        if kind not in kinds:
             return (
-                f"effects: expected one of {', '.join(known)} for {pattern!r}, got "
+                f"effects: expected one of {', '.join(kinds)} for {pattern!r}, got "
                 f"{describe_given(kind)}"
             )
     return ""
 
 
 def _expanded(text: str, lacking: list[str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        known: str | None = os.environ.get(found[1]) or cast("str | None", found[2])
-        if known is None:
-            lacking.append(found[1])
-        return known or ""
+    def value(match: re.Match[str]) -> str:
+        variable: str | None = os.environ.get(match[1]) or cast("str | None", match[2])
+        if variable is None:
+            lacking.append(match[1])
+        return variable or ""
 
     lacking += [f"input {found[1]}" for found in _INPUT.finditer(text)]
     return _VARIABLE.sub(value, text)

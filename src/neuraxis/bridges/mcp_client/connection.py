@@ -1,7 +1,7 @@
 """One connection to an MCP server; it is reopened when it breaks.
 
-Everything here runs in the source's background loop. What a server lists is compared
-with what was accepted: a changed command is refused, a new one is only reported.
+Everything here runs in the source's background loop. The server's tools are compared
+with the accepted ones: a changed command is refused, a new one is only reported.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from neuraxis.policy.secrets import Secrets
 
 T = TypeVar("T")
 MOST_PAGES = 100
-"""Pages of one list of a server."""
+"""Maximum pages of a server's list."""
 MOST_WATCHED = 100
-"""Resources that were read, of whose changes a server is asked to tell."""
+"""Maximum resources whose changes a server is asked to report."""
 SIGN_IN_SECONDS = 300.0
 RETRY_SECONDS = (0.0, 1.0, 5.0, 30.0)
-"""Seconds before another attempt to connect, by the failures so far."""
+"""Seconds before the next attempt to connect, by previous failures."""
 _SECRET = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 _log = logging.getLogger(__name__)
 
 
 class ServerFailed(NeuraxisError):
-    """The server could not be reached; the text says why."""
+    """Error: the server could not be reached; says why."""
 
 
 class Asking:
-    """How a server's own requests are answered."""
+    """Functions that answer a server's requests."""
 
     def __init__(
         self,
@@ -64,17 +64,17 @@ class Asking:
 
 
 class Connection:
-    """A server, connected to or not."""
+    """Connection to a server, open or not."""
 
     def __init__(self, config: ServerConfig, workspace: Path, asking: Asking) -> None:
         self.config = config
         self.definitions: list[Any] = []
-        """The tools as they were listed first."""
+        """The tools as first listed."""
         self.refused: dict[str, str] = {}
-        """Tools that changed since, by the server's name for them, and how."""
+        """Differences of tools that changed since, by the server's tool name."""
         self.running: list[questions.RunningCall] = []
         self.updated: set[str] = set()
-        """Resources that changed since they were read, as the server says."""
+        """Resources that the server reported as changed since they were read."""
         self._workspace = workspace
         self._asking = asking
         self._client: Client | None = None
@@ -91,7 +91,7 @@ class Connection:
 
     @property
     def _seconds(self) -> float:
-        """Seconds to connect; a person who signs in takes longer."""
+        """Seconds to connect; a user who signs in needs more."""
         by_person = self.config.oauth is not None and self._asking.on_sign_in
         return max(self.config.seconds, SIGN_IN_SECONDS if by_person else 0.0)
 
@@ -101,7 +101,7 @@ class Connection:
         """Return the connected client.
 
         Raises:
-            ServerFailed: it cannot be reached, or could not a moment ago.
+            ServerFailed: it cannot be reached, or failed a moment ago.
         """
         async with self._opening:
             if self._closed:
@@ -121,18 +121,22 @@ class Connection:
             except TimeoutError:
                 self._close.set()
                 self._holder.cancel()
-                why = f"no answer within {in_seconds(self._seconds)}"
-                raise self._failed(why) from None
+                reason = f"no answer within {in_seconds(self._seconds)}"
+                raise self._failed(reason) from None
             except Exception as error:  # noqa: BLE001 - a server may cause any
                 raise self._failed(reason_of(error)) from None
             self._failures = 0
-            self._inbox.changes += bool(self.definitions)  # another process, perhaps
+            self._inbox.changes += bool(
+                self.definitions
+            )  # perhaps from another process
             return client
 
-    def _failed(self, why: str) -> ServerFailed:
+    def _failed(self, reason: str) -> ServerFailed:
         self._failures += 1
         words = self._inbox.fault or self._inbox.last_words
-        message = f"{why}; it said: {words}" if words and words not in why else why
+        message = (
+            f"{reason}; it said: {words}" if words and words not in reason else reason
+        )
         has_key = bool(self.config.headers or self.config.oauth)
         message = with_status(message, self._inbox) + advice(
             self._inbox, has_key=has_key
@@ -150,15 +154,15 @@ class Connection:
                 self._client = client
                 opened.set_result(client)
                 watching = asyncio.create_task(self._listen(client))
-                waiting: set[asyncio.Task[Any]] = {
+                waiters: set[asyncio.Task[Any]] = {
                     asyncio.create_task(close.wait()),
                     asyncio.create_task(inbox.ended.wait()),
                 }
                 try:
-                    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     self._client = None
-                    tasks = (*waiting, watching, *self._watched.values())
+                    tasks = (*waiters, watching, *self._watched.values())
                     self._watched.clear()
                     for task in tasks:
                         task.cancel()
@@ -168,7 +172,7 @@ class Connection:
                 _log.debug("%s: %s", self.config.name, reason_of(error))
             else:
                 opened.set_exception(ServerFailed(reason_of(error)))
-                opened.exception()  # it may be waited for no longer
+                opened.exception()  # nobody may be waiting for it any more
         finally:
             if not opened.done():
                 opened.cancel()
@@ -221,14 +225,15 @@ class Connection:
     # --- asking the server -------------------------------------------------------
 
     async def ask(self, work: Callable[[Client], Awaitable[T]], *, tool: str = "") -> T:
-        """Return what the server answers.
+        """Return the server's answer.
 
         Args:
-            work: asks it.
-            tool: the tool that is called, which must be as it was accepted.
+            work: sends the request.
+            tool: the called tool, which must be unchanged since it was accepted.
 
         Raises:
-            CommandError: it said no, or broke off; the text is for the model.
+            CommandError: it refused, or the connection broke; the text is for the
+                model.
         """
         try:
             client = await self.client()
@@ -241,9 +246,9 @@ class Connection:
             return await work(client)
         except MCPError as error:
             if inbox.ended.is_set():
-                why = inbox.fault or "the connection was lost"
+                reason = inbox.fault or "the connection was lost"
                 raise CommandError(
-                    f"the MCP server {self.config.name} broke off: {why}; it is not "
+                    f"the MCP server {self.config.name} broke off: {reason}; it is not "
                     "known whether the command did anything"
                 ) from None
             message = one_line(error.error.message, 2_000)
@@ -265,19 +270,19 @@ class Connection:
             return []
         try:
             async with asyncio.timeout(self.config.seconds):
-                listed = await self._list(client)
+                tools = await self._list(client)
         except TimeoutError:
             raise self._failed("its tools were not listed in time") from None
-        self.definitions = self.definitions or listed
-        return listed
+        self.definitions = self.definitions or tools
+        return tools
 
     async def _check(self, tool: str) -> None:
-        """Refuse a changed tool; a list that has changed is read before.
+        """Refuse a changed tool; read a changed list first.
 
         Raises:
-            CommandError: it changed, or the list cannot be read.
+            CommandError: the tool changed, or the list cannot be read.
         """
-        shown = f"{self.config.name}.{one_line(tool, 80)}"
+        full_name = f"{self.config.name}.{one_line(tool, 80)}"
         inbox = self._inbox
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.config.seconds):
@@ -285,12 +290,12 @@ class Connection:
                     if not await asyncio.shield(self._relist()):
                         break
         if inbox.changes_read < inbox.changes:
-            raise CommandError(call_errors.definitions_unread(shown))
+            raise CommandError(call_errors.definitions_unread(full_name))
         if how := self.refused.get(tool):
-            raise CommandError(call_errors.definition_changed(shown, how))
+            raise CommandError(call_errors.definition_changed(full_name, how))
 
     async def _list(self, client: Client) -> list[Any]:
-        found: list[Any] = []
+        definitions: list[Any] = []
         inbox, changes = self._inbox, self._inbox.changes
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -299,22 +304,22 @@ class Connection:
             try:
                 result = await client.list_tools(cursor=cursor)
             except (MCPError, RuntimeError, ValueError) as error:
-                why = f"its tools cannot be listed: {reason_of(error)}"
-                raise self._failed(why) from None
+                reason = f"its tools cannot be listed: {reason_of(error)}"
+                raise self._failed(reason) from None
             finally:
                 inbox.listing = None
-            kept = {tool.name for tool in result.tools}
-            found += [
-                tool for tool in page if as_map(tool).get("name") in {*kept, None}
+            names = {tool.name for tool in result.tools}
+            definitions += [
+                tool for tool in page if as_map(tool).get("name") in {*names, None}
             ]
             cursor = result.next_cursor
             if not cursor:
                 break
         inbox.changes_read = changes
-        return found
+        return definitions
 
     async def _listen(self, client: Client) -> None:
-        """Hear of changed lists, where the protocol has a stream for them."""
+        """Listen for changed lists, if the protocol has a stream for them."""
         tools = client.server_capabilities.tools
         if client.protocol_version < "2026" or not (tools and tools.list_changed):
             return
@@ -330,7 +335,7 @@ class Connection:
             self._changed(message.params.uri)
 
     def watch(self, uri: str) -> None:
-        """Ask to be told when a resource that is read now changes."""
+        """Subscribe to changes of a resource that is read."""
         self.updated.discard(uri)
         client = self._client
         resources = client and client.server_capabilities.resources
@@ -351,7 +356,7 @@ class Connection:
                     self._changed(uri)
 
     def _changed(self, uri: str) -> None:
-        if uri in self._watched:  # nothing else that a server names is repeated
+        if uri in self._watched:  # other URIs from the server are not repeated
             self.updated.add(uri)
 
     def _relist(self) -> asyncio.Task[bool]:
@@ -360,8 +365,8 @@ class Connection:
         return self._relisting
 
     async def _relisted(self) -> bool:
-        """Whether the tools were listed anew and compared."""
-        await asyncio.sleep(0.05)  # servers announce each of many changes
+        """List and compare the tools again; return whether it worked."""
+        await asyncio.sleep(0.05)  # servers announce many changes one by one
         try:
             async with asyncio.timeout(self.config.seconds):
                 await self._compare()
@@ -370,26 +375,26 @@ class Connection:
         return True
 
     async def _compare(self) -> None:
-        """Refuse what is not as it was accepted."""
+        """Refuse tools that differ from the accepted ones."""
         if not self.definitions:
             return
         if self._client is None:
             raise ServerFailed(f"{self.config.name}: not connected")
         before = {_name(tool): tool for tool in self.definitions}
-        now = {_name(tool): tool for tool in await self._list(self._client)}
+        current = {_name(tool): tool for tool in await self._list(self._client)}
         self.refused = {
             name: how
             for name, tool in before.items()
-            if (how := _difference(tool, now.get(name)))
+            if (how := _difference(tool, current.get(name)))
         }
         for name, how in self.refused.items():
-            shown = one_line(name, 80)
-            _log.warning("%s.%s: %s; it is refused", self.config.name, shown, how)
-        for name in sorted({*now} - {*before}):
-            shown = one_line(name, 80)
-            _log.warning("%s.%s: new; it is not offered", self.config.name, shown)
+            tool_name = one_line(name, 80)
+            _log.warning("%s.%s: %s; it is refused", self.config.name, tool_name, how)
+        for name in sorted({*current} - {*before}):
+            tool_name = one_line(name, 80)
+            _log.warning("%s.%s: new; it is not offered", self.config.name, tool_name)
 
-    # --- what the server asks ----------------------------------------------------
+    # --- the server's requests ---------------------------------------------------
 
     async def _roots(self, context: Any) -> types.ListRootsResult:
         uri: Any = self._workspace.as_uri()
@@ -399,7 +404,7 @@ class Connection:
     async def _elicitation(self, context: Any, params: Any) -> types.ElicitResult:
         is_url = isinstance(params, types.ElicitRequestURLParams)
         schema = {} if is_url else _plain(params.requested_schema)
-        said = await self._put(
+        answer = await self._put(
             questions.Question(
                 server=self.config.name,
                 kind="url" if is_url else "form",
@@ -408,11 +413,11 @@ class Connection:
                 url=one_line(params.url, 2_000) if is_url else "",
             )
         )
-        if said is None:
+        if answer is None:
             return types.ElicitResult(action="decline")
         if is_url:
             return types.ElicitResult(action="accept")
-        content = questions.form_content(said, schema)
+        content = questions.form_content(answer, schema)
         if content is None:
             return types.ElicitResult(action="cancel")
         return types.ElicitResult(action="accept", content=content)
@@ -421,17 +426,17 @@ class Connection:
         self, context: Any, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
         model, messages = self._asking.sampling, _sampling_messages(params)
-        shown = "\n".join(message.content for message in messages)
-        reply = None
+        text = "\n".join(message.content for message in messages)
+        answer = None
         if model is not None and not params.tools:
-            reply = await self._put(
+            answer = await self._put(
                 questions.Question(
                     server=self.config.name,
                     kind="sampling",
-                    message=questions.message_text(shown),
+                    message=questions.message_text(text),
                 )
             )
-        if reply is None or model is None:
+        if answer is None or model is None:
             return types.ErrorData(code=-1, message="the user refused")
         done = await complete(model, Prompt(messages=tuple(messages)))
         return types.CreateMessageResult(
@@ -443,7 +448,7 @@ class Connection:
 
     async def _put(self, question: questions.Question) -> Any:
         if not self.running:
-            return None  # a server may not begin to ask by itself
+            return None  # a server may ask only while one of its commands runs
         return await self.running[-1].allowed(question, self._asking.answer)
 
 
@@ -470,15 +475,15 @@ def _name(tool: Any) -> str:
     return str(as_map(tool).get("name", ""))
 
 
-def _difference(before: Any, now: Any) -> str:
-    """How a definition differs from the accepted one; empty: it does not."""
-    if now is None:
+def _difference(before: Any, current: Any) -> str:
+    """Return how a definition differs from the accepted one; empty: not."""
+    if current is None:
         return "the server no longer offers it"
-    if definition_digest(before) == definition_digest(now):
+    if definition_digest(before) == definition_digest(current):
         return ""
-    keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-    listed = one_line(", ".join(sorted(keys)), 200)
-    return f"its {listed} changed since it was accepted"
+    keys = [key for key in {**before, **current} if before.get(key) != current.get(key)]
+    keys_text = one_line(", ".join(sorted(keys)), 200)
+    return f"its {keys_text} changed since it was accepted"
 
 
 def reason_of(error: BaseException) -> str:

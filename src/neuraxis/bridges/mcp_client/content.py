@@ -1,7 +1,7 @@
-"""Content blocks of MCP as values: text, pictures, sounds, resources and links.
+"""Convert MCP content blocks to values: text, media, resources, links.
 
-A picture becomes the picture object, any other binary its bytes: neither is JSON, so
-the session stores it as an asset. A link is never followed by itself.
+A picture becomes a picture object, other binary data bytes: neither is JSON, so the
+session stores it as an asset. A link is never followed automatically.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
 
 MOST_ERROR = 4_000
-"""Characters of a failed call's own words that the model is shown."""
+"""Maximum characters shown of a failed call's message."""
 _PICTURES = 64_000_000
 
 
@@ -26,19 +26,22 @@ def result_value(result: Mapping[str, Json]) -> Any:
     """Return the value of a `tools/call` result, as the server sent it.
 
     Raises:
-        CommandError: the server says that the call failed.
+        CommandError: the server reports that the call failed.
     """
     blocks = _blocks(result.get("content"))
     if result.get("isError") is True:
-        message = "\n".join(str(b.get("text", "")) for b in blocks if b.get("text"))
-        raise CommandError(one_line(message, MOST_ERROR) or "the server gave no reason")
+        text = "\n".join(str(b.get("text", "")) for b in blocks if b.get("text"))
+        raise CommandError(one_line(text, MOST_ERROR) or "the server gave no reason")
     has_structure = "structuredContent" in result
     structured = result.get("structuredContent")
-    others = [block for block in blocks if block.get("type") != "text"]
+    attachments = [block for block in blocks if block.get("type") != "text"]
     if has_structure and structured is not None:
-        if not others:
+        if not attachments:
             return structured
-        return {"structured": structured, "content": [block_value(b) for b in others]}
+        return {
+            "structured": structured,
+            "content": [block_value(b) for b in attachments],
+        }
     values = [block_value(block) for block in blocks]
     return values[0] if len(values) == 1 else values or None
 
@@ -60,8 +63,8 @@ def prompt_value(result: Mapping[str, Json]) -> Any:
     return {"description": result.get("description") or "", "messages": messages}
 
 
-def _blocks(given: Json) -> Sequence[Mapping[str, Json]]:
-    return [as_map(block) for block in as_list(given) if isinstance(block, Mapping)]
+def _blocks(content: Json) -> Sequence[Mapping[str, Json]]:
+    return [as_map(block) for block in as_list(content) if isinstance(block, Mapping)]
 
 
 def block_value(block: Mapping[str, Json]) -> Any:
@@ -80,8 +83,8 @@ def block_value(block: Mapping[str, Json]) -> Any:
 
 
 def _link(block: Mapping[str, Json]) -> Json:
-    named = ("uri", "name", "title", "description", "mimeType", "size")
-    return {"link": {key: block[key] for key in named if block.get(key) is not None}}
+    keys = ("uri", "name", "title", "description", "mimeType", "size")
+    return {"link": {key: block[key] for key in keys if block.get(key) is not None}}
 
 
 def _resource(block: Mapping[str, Json]) -> Any:
@@ -98,7 +101,7 @@ def binary_value(data: Json, kind: str) -> Any:
     """Return a picture, or `{"mime_type", "data"}` with the bytes.
 
     Raises:
-        CommandError: it is no base64, or too large.
+        CommandError: it is not base64, or too large.
     """
     text = data if isinstance(data, str) else ""
     if len(text) > MOST_BYTES:
@@ -108,11 +111,11 @@ def binary_value(data: Json, kind: str) -> Any:
     except (binascii.Error, ValueError):
         raise CommandError(f"the {kind or 'binary'} answer is no base64") from None
     if kind.startswith("image/"):
-        # few servers answer pictures, and few installations have Pillow
+        # few servers send pictures, and few installations have Pillow
         from neuraxis.builtin.images.pillow import opened
 
         try:
             return opened(raw, _PICTURES)
         except (CommandError, MissingExtra):
-            pass  # the bytes are still of use
+            pass  # the bytes are still useful
     return {"mime_type": kind, "data": raw}

@@ -1,7 +1,7 @@
-"""Guarded HTTP for MCP: the server's own host and public ones.
+"""Guarded HTTP for MCP: only the server's host and public hosts.
 
-The person named the server. Where it sends the client for OAuth is untrusted: such a
-host must be public, and the connection goes to the address that was checked.
+The user named the server. The hosts that it names for OAuth are untrusted: they must be
+public, and the connection goes to the checked address.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from neuraxis.sandbox.http.addresses import inside, is_metadata
 
 SECONDS = 30.0
 STREAM_SECONDS = 300.0
-"""Seconds without a byte on a stream of events."""
+"""Maximum seconds without a byte on an event stream."""
 
 
 class RefusedAddress(httpx2.ConnectError):
-    """The server sent the client to an address that is not public."""
+    """Error: the server redirected the client to a private address."""
 
 
 class TooLarge(httpx2.ReadError):
-    """An answer is larger than a message may be."""
+    """Error: an answer is larger than a message may be."""
 
 
 class Counted(httpx2.AsyncByteStream):
-    """A response's bytes, counted."""
+    """Byte stream of a response that counts its bytes."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -60,10 +60,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, if its host may be reached.
+        """Send a request if its host is allowed.
 
         Raises:
-            RefusedAddress: its host is another one, and not public.
+            RefusedAddress: its host is neither the server's nor public.
         """
         host = request.url.host
         if host != self._own:
@@ -95,18 +95,18 @@ async def _public(host: str, port: int) -> str:
         raise httpx2.ConnectError(f"{host}: there is no such host") from error
     addresses = [str(entry[4][0]) for entry in found]
     for address in addresses:
-        what = "a metadata address" if is_metadata(address) else inside(address)
-        if what is not None:
-            raise RefusedAddress(f"{host} leads to {what}; it is not the server's host")
+        kind = "a metadata address" if is_metadata(address) else inside(address)
+        if kind is not None:
+            raise RefusedAddress(f"{host} leads to {kind}; it is not the server's host")
     return addresses[0]
 
 
-def with_status(why: str, inbox: Inbox) -> str:
-    """Return a failure with the HTTP status that came with it."""
+def with_status(reason: str, inbox: Inbox) -> str:
+    """Add the HTTP status to a failure's reason."""
     if not inbox.status:
-        return why
+        return reason
     phrase = responses.get(inbox.status, "")
-    return f"{why} ({f'HTTP {inbox.status} {phrase}'.rstrip()})"
+    return f"{reason} ({f'HTTP {inbox.status} {phrase}'.rstrip()})"
 
 
 def advice(inbox: Inbox, *, has_key: bool) -> str:

@@ -1,7 +1,7 @@
-"""Questions of MCP servers (elicitation and sampling), put to the person.
+"""Ask the user questions of MCP servers (elicitation and sampling).
 
-A server may ask only while one of its commands runs. The policy may deny, the person
-answers, and where nobody can be asked the answer is no.
+A server may ask only while one of its commands runs. The policy may deny, else the user
+answers; if the user cannot be asked, the question is declined.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Json
 
 MOST_QUESTIONS = 5
-"""Questions of a server during one call; more are refused unasked."""
+"""Maximum questions of a server during one call; more are refused."""
 MOST_TEXT = 2_000
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A server's question: a form, a page to visit, or sampling."""
+    """Question of a server: a form, a page to visit, or sampling."""
 
     server: str
     kind: Literal["form", "url", "sampling"]
     message: str
-    """The server's own words, without escape codes."""
+    """The server's message, without escape codes."""
     schema: Mapping[str, Json] = {}
-    """Of the form's content."""
+    """Schema of the form's content."""
     url: str = ""
 
 
 QUESTIONS = tuple(CommandSpec(name=kind) for kind in ("form", "url", "sampling"))
-"""What a server may ask, for policy rules."""
+"""Kinds of questions, for policy rules."""
 AnswerQuestion = Callable[[Question], Any]
-"""The program's own answer: a mapping (content), True, or None for a refusal."""
+"""The program's answer: a mapping (content), True, or None for a refusal."""
 
 
 class RunningCall:
@@ -59,22 +59,22 @@ class RunningCall:
     async def allowed(self, question: Question, answer: AnswerQuestion | None) -> Any:
         """Return the answer: a mapping, True (go ahead), or None (no)."""
         self.asked += 1
-        decision: Any = None
+        reply: Any = None
         if self.asked <= MOST_QUESTIONS:
             if answer is not None:
-                given: object = answer(question)
-                decision = await given if inspect.isawaitable(given) else given
+                result: object = answer(question)
+                reply = await result if inspect.isawaitable(result) else result
             elif self.outer is not None:
-                decision = (
-                    True if await _by_person(question, self.outer, self.asked) else None
+                reply = (
+                    True if await _ask_user(question, self.outer, self.asked) else None
                 )
-        if decision is None or decision is False:
+        if reply is None or reply is False:
             self.refused += 1
             return None
-        return decision
+        return reply
 
 
-async def _by_person(question: Question, outer: ParentRun, number: int) -> bool:
+async def _ask_user(question: Question, outer: ParentRun, number: int) -> bool:
     gate = outer.runtime.gate
     spec = CommandSpec(name=question.kind, description=question.message)
     arguments: dict[str, Json] = {"message": question.message}
@@ -82,7 +82,7 @@ async def _by_person(question: Question, outer: ParentRun, number: int) -> bool:
         arguments["url"] = question.url
     if question.schema:
         arguments["form"] = dict(question.schema)
-    # a rule may forbid it; what allows commands does not answer a server's questions
+    # a rule may forbid it; rules that allow commands do not answer questions
     rules = Policy(rules=gate.policy.rules, default=_default(gate.policy))
     decision = rules.decide(question.server, spec, arguments)
     if decision.verdict == "deny":
@@ -92,7 +92,7 @@ async def _by_person(question: Question, outer: ParentRun, number: int) -> bool:
         return True
     digest = call_digest(question.server, spec, arguments)
     reason = f"the MCP server {question.server} asks this while its command runs"
-    asked = ApprovalAsked(
+    event = ApprovalAsked(
         id=f"{outer.call_id}.question{number}",
         call={
             "plugin": question.server,
@@ -104,7 +104,7 @@ async def _by_person(question: Question, outer: ParentRun, number: int) -> bool:
         summary=call_errors.summary(target, arguments, reason),
         origins=dict.fromkeys(arguments, f"written by the server {question.server}"),
     )
-    work = _put(asked, digest, gate)
+    work = _put(event, digest, gate)
     if asyncio.get_running_loop() is outer.loop:
         return await work
     try:
@@ -119,15 +119,15 @@ def _default(policy: Policy) -> Literal["ask", "deny"]:
     return "deny" if policy.default == "deny" else "ask"
 
 
-async def _put(asked: ApprovalAsked, digest: str, gate: Gate) -> bool:
+async def _put(event: ApprovalAsked, digest: str, gate: Gate) -> bool:
     async with gate.approvals.one_by_one:
-        return not await ask_person(asked, lambda: digest, gate)
+        return not await ask_person(event, lambda: digest, gate)
 
 
-def form_content(given: Any, schema: Mapping[str, Json]) -> dict[str, Json] | None:
-    """Return the content of an answered form; None: it cannot be filled.
+def form_content(answer: Any, schema: Mapping[str, Json]) -> dict[str, Json] | None:
+    """Return an answered form's content; None: it cannot be filled in.
 
-    A yes fills in the defaults; a mapping is taken where it fits the schema.
+    An approval fills in the defaults; a mapping is used if it fits the schema.
     """
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
     content: dict[str, Json] = {
@@ -135,8 +135,8 @@ def form_content(given: Any, schema: Mapping[str, Json]) -> dict[str, Json] | No
         for name, node in properties.items()
         if isinstance(node, Mapping) and "default" in node
     }
-    if isinstance(given, Mapping):
-        content.update(cast("Mapping[str, Json]", given))
+    if isinstance(answer, Mapping):
+        content.update(cast("Mapping[str, Json]", answer))
     return (
         content
         if Schema({**schema, "x-formats": "annotation"}).valid(content)

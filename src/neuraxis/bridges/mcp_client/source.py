@@ -3,7 +3,8 @@
     Session(plugins=[mcp("npx -y @modelcontextprotocol/server-filesystem .")])
 
 Each server becomes a plugin. A server that cannot be reached, or a tool that cannot be
-used, is reported (`problems`, the log, `neuraxis plugins list`) and hides no other.
+used, is reported (`problems`, the log, `neuraxis plugins list`) and does not affect the
+others.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from neuraxis.bridges.mcp_client.questions import AnswerQuestion
 
 MOST_INSTRUCTIONS = 4_000
-"""Characters of a server's own instructions that are shown."""
+"""Maximum characters shown of a server's instructions."""
 _log = logging.getLogger(__name__)
 
 
@@ -77,18 +78,18 @@ def mcp(
     Raises:
         ConfigError: it names no server, or `effects` says nothing known.
     """
-    found = read_servers(server, name)
+    servers = read_servers(server, name)
     if effects and (wrong := wrong_effects(effects)):
         raise ConfigError(f"mcp: {wrong}")
     if effects:
-        listed = tuple(
-            msgspec.structs.replace(each, effects={**each.effects, **effects})
-            for each in found.servers
+        with_effects = tuple(
+            msgspec.structs.replace(config, effects={**config.effects, **effects})
+            for config in servers.servers
         )
-        found = Servers(servers=listed, problems=found.problems)
+        servers = Servers(servers=with_effects, problems=servers.problems)
     model = find_model(sampling) if isinstance(sampling, str) else sampling
     return McpServers(
-        found,
+        servers,
         text=f"mcp:{server}" if isinstance(server, str | Path) else "",
         required=required,
         answer=answer,
@@ -98,7 +99,7 @@ def mcp(
 
 
 class McpServers:
-    """MCP servers of one configuration; a plugin source (`plugins/source.py`)."""
+    """MCP servers of a configuration; a plugin source (`plugins/source.py`)."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class McpServers:
         self.servers = servers.servers
         self._given = servers.problems
         self.problems: list[str] = list(servers.problems)
-        """What could not be used of the servers, each in a sentence."""
+        """Problems of the servers, one sentence each."""
         self._text = text
         self._required = required
         self._asking = (answer, sampling, on_sign_in)
@@ -126,7 +127,7 @@ class McpServers:
         atexit.register(_close_at_exit, weakref.ref(self))
 
     def open_plugins(self, workspace: Path) -> Sequence[Plugin]:
-        """Start the servers, all at once, and return a plugin for each.
+        """Start the servers concurrently and return a plugin for each.
 
         Raises:
             MissingExtra: the SDK is not installed.
@@ -139,7 +140,7 @@ class McpServers:
             return self._plugins
 
     def close_plugins(self) -> None:
-        """End the servers, when the last session that uses them is closed."""
+        """End the servers when the last session that uses them is closed."""
         with self._lock:
             if self._users:
                 self._users -= 1
@@ -153,12 +154,12 @@ class McpServers:
         self._connections = [
             Connection(config, workspace.absolute(), asking) for config in self.servers
         ]
-        begun = [
+        pending = [
             (each, self._loop.submit(self._plugin(each))) for each in self._connections
         ]
         plugins: list[Plugin] = []
         failed: list[str] = []
-        for connection, future in begun:
+        for connection, future in pending:
             try:
                 plugins.append(future.result())
             except NeuraxisError as error:
@@ -167,17 +168,22 @@ class McpServers:
         if failed and self._required:
             self._end()
             raise ConfigError("mcp: " + "; ".join(failed))
-        if plugins:  # the first one tells also what is wrong with all
-            own = [*self._given] + ([] if failed else _unfit(self.servers, plugins))
-            warnings = (*warnings_in(plugins[0].spec.source, own), *plugins[0].problems)
+        if plugins:  # the first plugin also reports the common problems
+            own_problems = [*self._given] + (
+                [] if failed else _unfit(self.servers, plugins)
+            )
+            warnings = (
+                *warnings_in(plugins[0].spec.source, own_problems),
+                *plugins[0].problems,
+            )
             plugins[0] = msgspec.structs.replace(plugins[0], problems=warnings)
             self.problems = [p.message for each in plugins for p in each.problems]
         return tuple(plugins)
 
     def log_problems(self) -> None:
-        """Log what could not be used, each once."""
-        begun, self._logged = self._logged, len(self.problems)
-        for problem in self.problems[begun:]:
+        """Log each problem once."""
+        first_new, self._logged = self._logged, len(self.problems)
+        for problem in self.problems[first_new:]:
             _log.warning("%s", problem)
 
     async def _plugin(self, connection: Connection) -> Plugin:
@@ -209,7 +215,7 @@ class McpServers:
             questions=QUESTIONS,
         )
 
-    def _unreached(self, config: ServerConfig, why: str) -> Plugin:
+    def _unreached(self, config: ServerConfig, reason: str) -> Plugin:
         place = self._place(config)
         spec = PluginSpec(
             name=config.name,
@@ -219,7 +225,7 @@ class McpServers:
             listed=False,
             source=place,
         )
-        problem = ManifestProblem(file=place, message=why)
+        problem = ManifestProblem(file=place, message=reason)
         return Plugin(spec=spec, commands={}, problems=(problem,))
 
     def _place(self, config: ServerConfig) -> str:
@@ -227,8 +233,8 @@ class McpServers:
 
     def _end(self) -> None:
         connections, self._connections = self._connections, []
-        closing = [self._loop.submit(each.close()) for each in connections]
-        for future in closing:
+        pending = [self._loop.submit(each.close()) for each in connections]
+        for future in pending:
             future.result(15)
         self._loop.stop()
 
@@ -237,14 +243,14 @@ class McpServers:
 
 
 def _unfit(servers: Sequence[ServerConfig], plugins: Sequence[Plugin]) -> list[str]:
-    """Return a sentence for each pattern of `effects` that fits no command."""
-    given = dict.fromkeys(pattern for each in servers for pattern in each.effects)
+    """Return a sentence for each pattern of `effects` without a command."""
+    patterns = dict.fromkeys(pattern for each in servers for pattern in each.effects)
     names = dict.fromkeys(name for plugin in plugins for name in plugin.commands)
     return [
         f"effects: no command has a name like {pattern!r}."
         f"{did_you_mean(nearest(pattern.rpartition('.')[2], names, 1))} A pattern is "
         "of the name alone, without the plugin's"
-        for pattern in given
+        for pattern in patterns
         if not any(fnmatchcase(name, pattern) for name in names)
     ]
 
@@ -264,11 +270,11 @@ def _asking(
 
 
 def _instructions(text: str | None, title: str) -> str:
-    given = visible(text or "", MOST_INSTRUCTIONS).strip()
-    return given or f"Commands of the MCP server {title}."
+    shown_text = visible(text or "", MOST_INSTRUCTIONS).strip()
+    return shown_text or f"Commands of the MCP server {title}."
 
 
 def _close_at_exit(source: weakref.ref[Any]) -> None:
-    held: McpServers | None = source()
-    if held is not None:
-        held.close_plugins()
+    servers: McpServers | None = source()
+    if servers is not None:
+        servers.close_plugins()

@@ -1,8 +1,8 @@
-"""Tool definitions of an MCP server as command specs.
+"""Convert tool definitions of an MCP server to command specs.
 
-A server's own hints (`readOnlyHint` and the like) are claims of somebody untrusted:
-they can make the effects stricter, never laxer. What makes them laxer is written by
-the person, in `effects` of the server's configuration.
+A server's hints (`readOnlyHint` and the like) are untrusted claims: they can make the
+effects stricter, never laxer. Only the user can make them laxer, in `effects` of the
+server's configuration.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from neuraxis.parsing.json_access import as_map
 from neuraxis.specs import CommandSpec, EffectKind, Effects, Json
 
 MOST_TOOLS = 5_000
-"""Tools of one server; more are reported and left out."""
+"""Maximum tools of a server; more are reported and omitted."""
 MOST_TEXT = 8_000
-"""Characters of a description; the rest is left out."""
+"""Maximum characters of a description; the rest is omitted."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,127}")
 _UNFIT = re.compile(r"[^A-Za-z0-9_./-]+")
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """One imported tool: what it is called there, and its command here."""
+    """Imported tool: its name on the server, and its command."""
 
     name: str
     """The server's own name."""
@@ -36,7 +36,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """The imported tools of one server, and their problems."""
+    """Imported tools of a server, and their problems."""
 
     tools: tuple[Tool, ...] = ()
     problems: tuple[str, ...] = ()
@@ -47,40 +47,44 @@ def import_tools(
     plugin: str,
     effects: Mapping[str, EffectKind] | None = None,
 ) -> Imported:
-    """Return the commands of tool definitions, and problems of bad ones.
+    """Return the commands of tool definitions, and the problems of bad ones.
 
     Args:
-        definitions: as the server lists them.
-        plugin: the plugin's name, which stands before each command's.
-        effects: those that the person gives: pattern of a command -> effect.
+        definitions: the definitions as the server lists them.
+        plugin: the plugin's name, which precedes each command's.
+        effects: the user's effects: pattern of a command -> effect.
     """
     tools: dict[str, Tool] = {}
     problems: list[str] = []
-    for number, given in enumerate(definitions, 1):
+    for number, definition in enumerate(definitions, 1):
         if number > MOST_TOOLS:
             problems.append(f"{plugin}: only the first {MOST_TOOLS} tools are taken")
             break
-        fields = as_map(given)
-        own = fields.get("name")
-        if not isinstance(own, str) or not own.strip():
+        fields = as_map(definition)
+        server_name = fields.get("name")
+        if not isinstance(server_name, str) or not server_name.strip():
             problems.append(f"{plugin}: tool {number} has no name; it is left out")
             continue
-        where = f"{plugin}.{one_line(own, 80)}"
-        name = own if _NAME.fullmatch(own) else _UNFIT.sub("_", own)[:128].strip("._-")
+        place = f"{plugin}.{one_line(server_name, 80)}"
+        name = (
+            server_name
+            if _NAME.fullmatch(server_name)
+            else _UNFIT.sub("_", server_name)[:128].strip("._-")
+        )
         if not name or name in tools:
-            what = "its name is taken" if name else "its name has no letter"
-            problems.append(f"{where}: {what}; it is left out")
+            problem = "its name is taken" if name else "its name has no letter"
+            problems.append(f"{place}: {problem}; it is left out")
             continue
         notes: list[str] = []
         try:
             spec = _command(name, fields, plugin, effects or {}, notes)
         except SchemaRefused as refused:
-            problems.append(f"{where}: inputSchema: {refused}; it is left out")
+            problems.append(f"{place}: inputSchema: {refused}; it is left out")
             continue
-        if name != own:
+        if name != server_name:
             notes.append(f"it is called {name} here")
-        problems += [f"{where}: {note}" for note in notes]
-        tools[name] = Tool(name=own, spec=spec)
+        problems += [f"{place}: {note}" for note in notes]
+        tools[name] = Tool(name=server_name, spec=spec)
     return Imported(tools=tuple(tools.values()), problems=tuple(problems))
 
 
@@ -108,7 +112,7 @@ def _command(
         parameters=parameters,
         response=response,
         effects=effects_of(name, fields.get("annotations"), effects),
-        # with the server's name, so that no other plugin's plain name is taken
+        # with the server's name, so that it does not take other plugins' names
         tool_name=f"{plugin}.{name}",
     )
 
@@ -124,12 +128,12 @@ def _description(fields: Mapping[str, Json], notes: list[str]) -> str:
 
 
 def effects_of(name: str, hints: Json, given: Mapping[str, EffectKind]) -> Effects:
-    """Return a tool's effects: the strictest ones, unless the person says otherwise.
+    """Return a tool's effects: the strictest, unless the user sets others.
 
     Args:
-        name: of the command.
-        hints: the server's annotations; they can only take back what a person gave.
-        given: effects by pattern of a command's name, written by the person.
+        name: the command's name.
+        hints: the server's annotations; they can only make the user's effects stricter.
+        given: the user's effects by pattern of a command's name.
     """
     kind: EffectKind = "once"
     for pattern, chosen in given.items():
@@ -143,11 +147,11 @@ def effects_of(name: str, hints: Json, given: Mapping[str, EffectKind]) -> Effec
     return Effects(
         kind=kind,
         destructive=kind not in ("none", "read"),
-        open_world=True,  # whatever a server answers was written by somebody else
+        open_world=True,  # a server's answers are untrusted
         declared=True,
     )
 
 
 def definition_digest(definition: Json) -> str:
-    """Return what is compared when a server lists its tools anew."""
+    """Return the digest by which changes of a tool are detected."""
     return json.dumps(definition, sort_keys=True, default=str)

@@ -1,7 +1,7 @@
-"""Transports to MCP servers: stdio, and limits on what servers send.
+"""Transports to MCP servers: stdio, and limits on messages.
 
 A message over `MOST_MESSAGE` bytes, or a flood of notifications, ends the connection:
-calls that wait are told so, and the next call connects anew.
+waiting calls fail with that reason, and the next call reconnects.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.parsing.json_access import as_list, as_map
 
 MOST_MESSAGE = 64 * 1024 * 1024
-"""Bytes of one message; a larger one ends the connection."""
+"""Maximum bytes of a message; a larger one ends the connection."""
 MOST_NOTIFICATIONS = 20_000
-"""Notifications without an answer in between; more end the connection."""
+"""Maximum notifications between two answers; more end the connection."""
 MOST_STDERR = 4_000
-"""Bytes of a server's standard error that are stored, the last ones."""
+"""Maximum bytes stored of a server's standard error, the last ones."""
 _GRACE_SECONDS = 2.0
 _Streams = tuple[Any, Any]
-"""What the SDK reads messages from and writes them to."""
+"""Streams from which the SDK reads, and to which it writes, messages."""
 
 
 class Inbox:
-    """What is known of the messages of one connection."""
+    """State of the messages of one connection."""
 
     def __init__(self) -> None:
         self.fault = ""
@@ -43,11 +43,11 @@ class Inbox:
         self.status = 0
         """HTTP status of the last answer to a message, if it was an error."""
         self.listing: list[Any] | None = None
-        """The tool definitions as the server wrote them, while they are asked for."""
+        """The tool definitions as the server wrote them, while they are requested."""
         self.changes = 0
-        """How many changes of its tools the server has announced."""
+        """Number of tool changes that the server announced."""
         self.changes_read = 0
-        """How many of those the last list of tools includes."""
+        """Number of those that the last list of tools includes."""
         self.ended = anyio.Event()
         self._notifications = 0
 
@@ -56,7 +56,7 @@ class Inbox:
         inner: Any = message.message
         if isinstance(inner, JSONRPCNotification):
             self._notifications += 1
-            # noted here, in the order of the messages: an answer behind it comes later
+            # recorded here, in message order: an answer after it arrives later
             if inner.method == "notifications/tools/list_changed":
                 self.changes += 1
             if self._notifications > MOST_NOTIFICATIONS:
@@ -72,7 +72,7 @@ class Inbox:
 
     @property
     def last_words(self) -> str:
-        """The end of the server's standard error, safe to show."""
+        """Return the end of the server's standard error, safe to show."""
         return one_line(self.stderr.decode(errors="replace")[-600:])
 
 
@@ -81,20 +81,20 @@ def _named(tool: Any) -> bool:
 
 
 def _for_sdk(tool: dict[str, Any]) -> dict[str, Any]:
-    """What the SDK needs of a definition, without what it cannot read."""
-    kept = as_map(as_map(tool.get("inputSchema")).get("properties"))
+    """Return the parts of a definition that the SDK can read."""
+    properties = as_map(as_map(tool.get("inputSchema")).get("properties"))
     return {
         "name": tool["name"],
         "inputSchema": {
             "type": "object",
-            "properties": {k: v for k, v in kept.items() if isinstance(v, dict)},
+            "properties": {k: v for k, v in properties.items() if isinstance(v, dict)},
         },
     }
 
 
 @contextlib.asynccontextmanager
 async def watched(transport: Any, inbox: Inbox) -> AsyncGenerator[_Streams]:
-    """Pass on the messages of a transport while they are within limits."""
+    """Pass on a transport's messages while they are within limits."""
     async with transport as (incoming, outgoing):
         send, receive = anyio.create_memory_object_stream[Any](0)
 
@@ -131,8 +131,8 @@ async def stdio(
 ) -> AsyncGenerator[_Streams]:
     """Exchange lines of JSON with a server process, within limits.
 
-    Its environment is a short list of the person's variables and `env`; no shell reads
-    the command. What it writes to standard error never reaches the terminal.
+    Its environment is a short list of the user's variables and `env`; the command runs
+    without a shell. What it writes to standard error never reaches the terminal.
 
     Raises:
         OSError: there is no such program.
@@ -193,7 +193,7 @@ def _message(line: bytes) -> SessionMessage | ValueError | None:
             jsonrpc_message_adapter.validate_json(line, by_name=False)
         )
     except ValueError as error:
-        # a server that prints to standard output; its messages are still read
+        # the server prints to standard output; its messages are still read
         return error
 
 
@@ -220,7 +220,7 @@ async def _drain(stream: ByteReceiveStream | None, inbox: Inbox) -> None:
 
 
 async def _stop(process: Process) -> None:
-    """Close its input, wait, then end it and what it started."""
+    """Close its input, wait, then end it and its child processes."""
     streams = (process.stdin, process.stdout, process.stderr)
     with contextlib.suppress(OSError, anyio.BrokenResourceError):
         if process.stdin is not None:
@@ -234,7 +234,7 @@ async def _stop(process: Process) -> None:
                 await anyio.sleep(0.01)
         if process.returncode is not None:
             break
-    _signal(process, _KILL)  # what the server started and left behind
+    _signal(process, _KILL)  # child processes that the server left behind
     for stream in streams:
         with contextlib.suppress(OSError, anyio.BrokenResourceError):
             if stream is not None:

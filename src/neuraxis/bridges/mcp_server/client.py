@@ -1,8 +1,8 @@
-"""The MCP client behind a running command, and questions to it.
+"""Ask the MCP client of a running command questions.
 
-Revision 2025-11-25 is asked while the call waits. 2026-07-28 has its questions sent as
-the answer; the command waits, and goes on when the client calls again, so that nothing
-runs twice.
+Clients of revision 2025-11-25 are asked while the call waits. Clients of 2026-07-28 get
+the questions as the answer; the command waits, and continues when the client calls
+again, so that nothing runs twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 MOST_WAITING = 1_000
-"""Questions without an answer that are remembered."""
+"""Maximum unanswered questions that are stored."""
 _KINDS: Mapping[type, tuple[str, types.ClientCapabilities, type[types.Result]]] = {
     types.ElicitRequest: (
         "elicitation",
@@ -46,7 +46,7 @@ _KINDS: Mapping[type, tuple[str, types.ClientCapabilities, type[types.Result]]] 
 
 
 def form(message: str, schema: Mapping[str, Json]) -> types.ElicitRequest:
-    """Return a form for the person; the answer: its content, or None."""
+    """Return a form for the user; the answer: content, or None."""
     return types.ElicitRequest(
         params=types.ElicitRequestFormParams(
             message=message, requested_schema=dict(schema)
@@ -70,49 +70,49 @@ def roots() -> types.ListRootsRequest:
 
 
 class McpClient:
-    """Who called: what it can be asked, and its answers."""
+    """MCP client that called: its capabilities and answers."""
 
     def __init__(
         self, context: ServerRequestContext[Any, Any], given: Mapping[str, Any]
     ) -> None:
         self.context = context
-        """Of the request that is answered now."""
-        self.given: Mapping[str, Any] = given
-        """Answers that came with it."""
+        """Context of the current request."""
+        self.responses: Mapping[str, Any] = given
+        """Answers that came with the current request."""
         self.missing: MCPError | None = None
-        """It was to be asked what it cannot."""
+        """Error of a question that the client does not support."""
         self.waiting: ApprovalAsked | None = None
-        """An approval that only the answer to the request can ask for."""
+        """Approval that only the answer to the request can ask for."""
         self.runs_plan = False
-        """Steps may have run before a question, so that it waits where it is."""
-        self.said_no = False
-        """The person refused this request already."""
+        """Whether steps may have run before a question, so that the run must wait."""
+        self.refused = False
+        """Whether the user already refused this request."""
         self.questions: asyncio.Queue[tuple[types.InputRequests, asyncio.Event]]
         self.questions = asyncio.Queue()
 
     @property
     def is_modern(self) -> bool:
-        """Whether the protocol is one of requests without a session."""
+        """Return whether the protocol has requests without a session."""
         return self.context.protocol_version >= "2026"
 
     def can(self, kind: Literal["elicitation", "sampling", "roots"]) -> bool:
-        """Check whether the client declared that it can be asked this."""
+        """Check whether the client declared this capability."""
         return any(
-            self.context.session.check_client_capability(wanted)
-            for name, wanted, _ in _KINDS.values()
+            self.context.session.check_client_capability(capability)
+            for name, capability, _ in _KINDS.values()
             if name == kind
         )
 
     async def ask(self, **requests: types.InputRequest) -> dict[str, Any]:
-        """Ask all at once; return the answers by the same names.
+        """Send all questions at once; return the answers by the same names.
 
         Raises:
             MCPError: the client cannot be asked this, or it answered with an error.
-            ValueError: what was filled in does not fit the form.
+            ValueError: the content does not fit the form.
         """
         for request in requests.values():
-            kind, wanted, _ = _KINDS[type(request)]
-            if not self.context.session.check_client_capability(wanted):
+            kind, capability, _ = _KINDS[type(request)]
+            if not self.context.session.check_client_capability(capability):
                 self.missing = MCPError(
                     types.MISSING_REQUIRED_CLIENT_CAPABILITY,
                     f"The client cannot be asked: it declares no {kind}",
@@ -124,15 +124,15 @@ class McpClient:
                 answered = asyncio.Event()
                 self.questions.put_nowait((requests, answered))
                 await answered.wait()
-            answers = {name: self.given[name] for name in requests}
-            self.given = {}  # they are for this question, and for none that comes later
+            answers = {name: self.responses[name] for name in requests}
+            self.responses = {}  # they are not for later questions
         else:
             answers = {name: await self._send(one) for name, one in requests.items()}
         return {name: _plain(answers[name], one) for name, one in requests.items()}
 
     def _is_answered(self, requests: types.InputRequests) -> bool:
         return all(
-            isinstance(self.given.get(name), _KINDS[type(one)][2])
+            isinstance(self.responses.get(name), _KINDS[type(one)][2])
             for name, one in requests.items()
         )
 
@@ -152,8 +152,8 @@ def _plain(answer: Any, request: types.InputRequest) -> Any:
     if answer.action != "accept":
         return None
     content = as_map(answer.content)
-    wanted = as_map(getattr(request.params, "requested_schema", None))
-    if not Schema({**wanted, "x-formats": "annotation"}).valid(content):
+    schema = as_map(getattr(request.params, "requested_schema", None))
+    if not Schema({**schema, "x-formats": "annotation"}).valid(content):
         raise ValueError("the client's person did not fill in the form as it asks")
     return content
 
@@ -164,7 +164,7 @@ CURRENT: contextvars.ContextVar[McpClient | None] = contextvars.ContextVar(
 
 
 def calling() -> McpClient | None:
-    """Return the MCP client behind the running command; None: there is none."""
+    """Return the MCP client of the running command; None: there is none."""
     return CURRENT.get()
 
 
@@ -177,7 +177,7 @@ class OpenCalls:
         ] = {}
 
     def holds(self, method: str, token: str) -> bool:
-        """Check whether a request with this state goes on."""
+        """Check whether a request with this state continues a call."""
         return (method, token) in self._open
 
     async def run(
@@ -189,31 +189,33 @@ class OpenCalls:
         """Begin or continue a request; return its result or its questions.
 
         Args:
-            context: of the request.
-            params: with the answers to an earlier one.
-            work: is given the client, which commands find by `calling`.
+            context: the request's context.
+            params: its parameters, with the answers to an earlier request.
+            work: receives the client; commands get it with `calling`.
         """
-        given: Mapping[str, Any] = params.input_responses or {}
-        found = self._open.pop((context.method, params.request_state or ""), None)
-        if found is None:
-            client = McpClient(context, given)
+        responses: Mapping[str, Any] = params.input_responses or {}
+        open_call = self._open.pop((context.method, params.request_state or ""), None)
+        if open_call is None:
+            client = McpClient(context, responses)
             CURRENT.set(client)
             task = asyncio.create_task(work(client))
         else:
-            client, task, answered = found
-            client.context, client.given = context, given
+            client, task, answered = open_call
+            client.context, client.responses = context, responses
             answered.set()
-        asked = asyncio.ensure_future(client.questions.get())
+        question_task = asyncio.ensure_future(client.questions.get())
         try:
-            await asyncio.wait((task, asked), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                (task, question_task), return_when=asyncio.FIRST_COMPLETED
+            )
         except asyncio.CancelledError:
             task.cancel()
             raise
         finally:
-            asked.cancel()
+            question_task.cancel()
         if task.done():
             return task.result()
-        requests, answered = asked.result()
+        requests, answered = question_task.result()
         token = secrets.token_urlsafe(24)
         key = (context.method, token)
         while len(self._open) >= MOST_WAITING:
@@ -223,6 +225,6 @@ class OpenCalls:
         return types.InputRequiredResult(input_requests=requests, request_state=token)
 
     def _forget(self, key: tuple[str, str]) -> None:
-        found = self._open.pop(key, None)
-        if found is not None:
-            found[1].cancel()
+        open_call = self._open.pop(key, None)
+        if open_call is not None:
+            open_call[1].cancel()

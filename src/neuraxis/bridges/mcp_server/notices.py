@@ -14,7 +14,7 @@ from neuraxis.events import CallProgress, Event
 
 
 class Logging:
-    """Which sessions of the older revisions want log messages."""
+    """Sessions of older protocol revisions that want log messages."""
 
     def __init__(self) -> None:
         self._wanted: set[str] = set()
@@ -22,7 +22,7 @@ class Logging:
     def set_level(
         self, context: ServerRequestContext[Any, Any], level: types.LoggingLevel
     ) -> None:
-        """Take `logging/setLevel` of a session; ours are of the level info."""
+        """Handle a session's `logging/setLevel`; our messages have the level info."""
         if level in ("debug", "info"):
             self._wanted.add(_session(context))
         else:
@@ -38,7 +38,7 @@ class Logging:
 
 def _session(context: ServerRequestContext[Any, Any]) -> str:
     headers = getattr(context.request, "headers", {})
-    return str(headers.get("mcp-session-id", ""))  # stdio: there is one only
+    return str(headers.get("mcp-session-id", ""))  # stdio has one session
 
 
 class Progress:
@@ -52,7 +52,7 @@ class Progress:
         self._task: asyncio.Task[None] | None = None
 
     def hear(self, event: Event) -> None:
-        """Take an event of the session; it may come from another thread."""
+        """Handle an event of the session; any thread may call it."""
         if isinstance(event, CallProgress):
             self._loop.call_soon_threadsafe(self._put, event)
 
@@ -72,16 +72,16 @@ class Progress:
                 done, None if part is None else 100.0, event.message
             )
             if event.message and self._logging.wants(self._client):
-                message = types.LoggingMessageNotificationParams(
+                params = types.LoggingMessageNotificationParams(
                     level="info", logger=event.id, data=event.message
                 )
                 await context.session.send_notification(
-                    types.LoggingMessageNotification(params=message), context.request_id
+                    types.LoggingMessageNotification(params=params), context.request_id
                 )
 
     async def close(self) -> None:
-        """Send what is waiting."""
-        await asyncio.sleep(0)  # what was heard in this loop is put by now
+        """Send the remaining messages."""
+        await asyncio.sleep(0)  # events of this loop are queued by now
         if self._task is not None:
             self._queue.put_nowait(None)
             await asyncio.gather(self._task, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Commands offered as MCP prompts and as resources, beside being tools."""
+"""Offer commands also as MCP prompts and as resources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def offered_prompts(
     tools: Mapping[str, Offered], patterns: Collection[str]
 ) -> dict[str, Offered]:
     """Return the commands whose tool name or `plugin.command` fits a pattern."""
-    found: dict[str, Offered] = {}
+    prompts: dict[str, Offered] = {}
     for pattern in patterns:
         fits = {
             name: one
@@ -30,28 +30,28 @@ def offered_prompts(
             if fnmatchcase(name, pattern) or fnmatchcase(_name(one), pattern)
         }
         _check(pattern, fits.values(), "a prompt")
-        found |= fits
-    return found
+        prompts |= fits
+    return prompts
 
 
 def _name(offered: Offered) -> str:
     return f"{offered.command.plugin.name}.{offered.command.spec.name}"
 
 
-def _check(name: str, found: Iterable[Offered], what: str) -> None:
-    listed = list(found)
-    if not listed:
-        raise ConfigError(f"{what} of MCP: there is no command {name!r}")
-    for one in listed:
+def _check(name: str, commands: Iterable[Offered], kind: str) -> None:
+    candidates = list(commands)
+    if not candidates:
+        raise ConfigError(f"{kind} of MCP: there is no command {name!r}")
+    for one in candidates:
         if not one.command.spec.effects.readonly or one.command.bare:
             raise ConfigError(
-                f"{what} of MCP: {_name(one)} has effects, or takes no named "
+                f"{kind} of MCP: {_name(one)} has effects, or takes no named "
                 "parameters; expected a command with effects 'none' or 'read'"
             )
 
 
 def prompt(name: str, offered: Offered) -> types.Prompt:
-    """Return the command as a prompt; its parameters are texts there."""
+    """Return the command as a prompt, whose parameters are texts."""
     spec = offered.command.spec
     required = as_list(spec.parameters.get("required"))
     arguments = [
@@ -77,10 +77,10 @@ def prompt_result(offered: Offered, value: Any) -> types.GetPromptResult:
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """A resource, or a template of some, that a command reads."""
+    """Resource, or template of resources, that a command reads."""
 
     uri: str
-    """With `{parameter}` where the command's arguments stand."""
+    """URI, with `{parameter}` in place of arguments."""
     name: str
     offered: Offered
 
@@ -92,24 +92,24 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     def arguments(self, uri: str) -> dict[str, str] | None:
         """Return the arguments in a URI; None: it does not match."""
         parts = _PARAMETER.split(self.uri)  # text, name, text, name, …, text
-        # an argument ends where the text behind it begins: linear on any URI
+        # an argument ends where the next text begins: linear on any URI
         pattern = "".join(
             f"([^/?#{re.escape(parts[index + 1][:1])}]++)"
             if index % 2
             else re.escape(part)
             for index, part in enumerate(parts)
         )
-        found = re.fullmatch(pattern, uri)
-        return dict(zip(parts[1::2], found.groups(), strict=True)) if found else None
+        match = re.fullmatch(pattern, uri)
+        return dict(zip(parts[1::2], match.groups(), strict=True)) if match else None
 
 
 def addresses(
     tools: Mapping[str, Offered], resources: Mapping[str, str]
 ) -> list[Address]:
     """Return the resources that commands read, by their URIs."""
-    found: list[Address] = []
+    resources_: list[Address] = []
     for uri, name in resources.items():
         command = [one for tool, one in tools.items() if name in (tool, _name(one))]
         _check(name, command, "a resource")
-        found.append(Address(uri=uri, name=name, offered=command[0]))
-    return found
+        resources_.append(Address(uri=uri, name=name, offered=command[0]))
+    return resources_

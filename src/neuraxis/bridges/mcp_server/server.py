@@ -1,7 +1,7 @@
 """The MCP server: a session's commands as tools, its assets as resources.
 
-Every call goes the way of all calls: checked against its schema, decided by the policy,
-stored in the journal.
+Every call is handled like a model's: checked against its schema, authorised by the
+policy, stored in the journal.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ _Answer = TypeVar("_Answer")
 
 
 class McpService:
-    """What answers the requests of MCP clients, on one session.
+    """Answers the requests of MCP clients, with one session.
 
     Args:
-        session: whose commands are offered.
+        session: the session whose commands are offered.
         prompts: patterns of `plugin.command` that are prompts as well; they may read,
             and have no other effect.
         resources: URIs, or templates with `{parameter}`, and the `plugin.command` that
@@ -78,7 +78,7 @@ class McpService:
         self._waiting = Waiting()
         self._open = OpenCalls()
         self._logging = Logging()
-        # calls with an effect, one at a time: a person is asked about one
+        # calls with an effect run one at a time: the user is asked about one
         self._one_by_one = asyncio.Lock()
 
     def server(self) -> Server[Any]:
@@ -98,7 +98,7 @@ class McpService:
             on_unsubscribe_resource=self._subscribe,
             on_completion=self._complete,
         )
-        # as an argument the SDK would warn that 2026-07-28 has it no more
+        # passed as an argument, the SDK would warn that 2026-07-28 removed it
         server.add_request_handler(
             "logging/setLevel", types.SetLevelRequestParams, self._set_level
         )
@@ -110,7 +110,7 @@ class McpService:
         params: types.InputResponseRequestParams,
         work: Callable[[McpClient, Watch], Awaitable[_Answer]],
     ) -> _Answer | types.InputRequiredResult:
-        """Answer a request by calls, or with the questions that they have."""
+        """Answer a request with its calls' results, or with their questions."""
         token = params.request_state
         is_known = token is None or self._waiting.holds(token)
         if not is_known and not self._open.holds(context.method, token or ""):
@@ -131,7 +131,7 @@ class McpService:
             except NeedsYes as needs:
                 return self._waiting.question(needs.asked)
             finally:
-                if digest:  # the yes was for this call, and for none that comes later
+                if digest:  # the approval was for this call only
                     self._session.approvals.take(digest)
                 await progress.close()
 
@@ -251,7 +251,7 @@ class McpService:
         return await self._work(context, params, work)
 
     async def _list_resources(self, _: _Context, __: Any) -> types.ListResourcesResult:
-        ours = [
+        assets = [
             types.Resource(
                 uri=values.asset_uri(str(each["asset_id"])),
                 name=str(each["asset_id"]),
@@ -260,7 +260,7 @@ class McpService:
             for each in self._session.assets.listing()
         ]
         return types.ListResourcesResult(
-            resources=ours
+            resources=assets
             + [
                 types.Resource(
                     uri=one.uri,
@@ -298,7 +298,7 @@ class McpService:
         _: _Context,
         params: types.SubscribeRequestParams | types.UnsubscribeRequestParams,
     ) -> types.EmptyResult:
-        # an asset does not change, and a command does not tell: nothing is ever sent
+        # assets never change and commands do not report changes: nothing is sent
         if self._asset(params.uri) is None and self._address(params.uri) is None:
             raise _no_resource(params.uri)
         return types.EmptyResult()
@@ -312,8 +312,8 @@ class McpService:
     async def _complete(
         self, _: _Context, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        begun = params.argument.value
-        ids = [one for one in self._session.assets.ids if one.startswith(begun)]
+        prefix = params.argument.value
+        ids = [one for one in self._session.assets.ids if one.startswith(prefix)]
         is_asset = getattr(params.ref, "uri", "").startswith(values.SCHEME)
         found = ids[:100] if is_asset else []
         return types.CompleteResult(
@@ -371,7 +371,7 @@ def _no_resource(uri: str) -> MCPError:
 
 
 def _value(result: Result) -> Any:
-    """Return the answer of a call that stands for no tool."""
+    """Return the answer of a call that is not a tool call."""
     if result.error is not None:
         raise MCPError(types.INVALID_PARAMS, result.error.message)
     return result.value

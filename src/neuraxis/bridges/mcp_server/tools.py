@@ -18,28 +18,28 @@ BARE = "value"
 """The parameter of a command whose whole argument is one value."""
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 _NO_JSON = ("'x-type'", "'x-class'")
-"""Words of a schema whose values are no JSON."""
+"""Keywords of schemas whose values are not JSON."""
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """One command as it is offered."""
+    """Command offered as a tool."""
 
     tool: types.Tool
     command: Command
     structured: bool
-    """Its answers have a declared schema."""
+    """Whether its answers have a declared schema."""
 
 
 def offered_tools(registry: Registry) -> dict[str, Offered]:
     """Return every listed command by its tool name."""
-    found: dict[str, Offered] = {}
+    offered: dict[str, Offered] = {}
     for plugin in registry.listed:
         for command in plugin.commands.values():
             name = _UNFIT.sub("_", registry.tool_name(command))[:128]
-            while name in found or name == PLAN_TOOL:
+            while name in offered or name == PLAN_TOOL:
                 name += "_"
-            found[name] = _offered(name, command)
-    return found
+            offered[name] = _offered(name, command)
+    return offered
 
 
 def _offered(name: str, command: Command) -> Offered:
@@ -74,7 +74,7 @@ def _wrapped(name: str, plain: dict[str, Any]) -> dict[str, Any]:
 
 def _output_schema(response: Mapping[str, Json] | None) -> dict[str, Any] | None:
     if response is None or not response.get("type"):
-        return None  # anything, also what is no JSON
+        return None  # any value, also one that is not JSON
     if any(word in repr(response) for word in _NO_JSON):
         return None
     plain = for_server(response)
@@ -84,7 +84,7 @@ def _output_schema(response: Mapping[str, Json] | None) -> dict[str, Any] | None
 
 
 def plan_tool(names: list[str]) -> types.Tool:
-    """Return the tool that runs a whole plan of the others."""
+    """Return the tool that runs a whole plan of other tools."""
     step: dict[str, Any] = {
         "type": "object",
         "properties": {

@@ -28,26 +28,26 @@ async def serve_stdio(service: McpService, stdout: TextIO) -> None:
             options = server.create_initialization_options()
             await server.run(incoming, outgoing, options)
     finally:
-        output.detach()  # it is not ours to close
+        output.detach()  # the caller owns it
 
 
 def http_app(service: McpService, *, host: str = "127.0.0.1", token: str = "") -> Any:
     """Return an ASGI application that serves MCP at `/mcp`.
 
     Args:
-        service: what answers.
+        service: answers the requests.
         host: for the check of the Host header, against DNS rebinding.
-        token: clients must send it as `Authorization: Bearer`; empty: none is asked.
+        token: clients must send it as `Authorization: Bearer`; empty: none is required.
     """
     app = service.server().streamable_http_app(host=host)
     if not token:
         return app
-    wanted = f"Bearer {token}".encode()
+    expected = f"Bearer {token}".encode()
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, wanted):
+            credentials = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(credentials, expected):
                 await send(
                     {"type": "http.response.start", "status": 401, "headers": []}
                 )
@@ -73,7 +73,7 @@ async def serve_http(
         host: a loopback address.
         port: 0: a free one.
         token: as for `http_app`.
-        started: is given the URL.
+        started: receives the URL.
 
     Raises:
         ConfigError: the host is not loopback, or the port cannot be used.
@@ -82,7 +82,7 @@ async def serve_http(
         raise ConfigError(
             f"--host: expected one of {', '.join(LOOPBACK)}, got {host!r}"
         )
-    import uvicorn  # the SDK's own server
+    import uvicorn  # the SDK's HTTP server
 
     listening = _listening(host, port)
     config = uvicorn.Config(
@@ -105,7 +105,7 @@ async def serve_http(
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    # uvicorn itself would end the program where it cannot bind
+    # uvicorn itself would exit if it cannot bind
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

@@ -1,7 +1,7 @@
-"""Results of commands as MCP content: text, pictures, structured content and links.
+"""Convert results to MCP content: text, pictures, structures and links.
 
-What is too large or too complex to say becomes a link to a resource, which the client
-reads when it wants to.
+A value that is too large or too complex becomes a link to a resource, which the client
+can read.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from neuraxis.specs import Json
 
 SCHEME = "neuraxis://asset/"
 MOST_MEDIA = 2_000_000
-"""Characters of pictures and sounds in an answer; larger ones are a link only."""
+"""Maximum characters of media in an answer; larger ones are only linked."""
 MOST_PARTS = 50
 MOST_RESOURCE = 50_000_000
-"""Bytes of a resource that is sent."""
+"""Maximum bytes of a resource."""
 MOST_STRUCTURED = 1_000_000
-"""Characters of structured content; a larger answer is a link only."""
+"""Maximum characters of structured content; larger answers are only linked."""
 
 
 class CannotBeRead(Exception):
-    """The asset cannot be sent; the text says why."""
+    """Error: the asset cannot be sent; says why."""
 
 
 def asset_uri(asset_id: str) -> str:
@@ -46,45 +46,49 @@ def asset_id(uri: str) -> str | None:
 
 
 def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
-    """Return a finished call as MCP says it.
+    """Return a finished call as an MCP result.
 
     Args:
-        result: of the session.
-        structured: the tool declares the schema of its answers.
+        result: the session's result.
+        structured: whether the tool declares a schema of its answers.
     """
     if result.error is not None:
         text = types.TextContent(text=result.error.message)
         return types.CallToolResult(content=[text], is_error=True)
     content: list[types.ContentBlock] = []
-    is_json, plain = to_json_value(result.value)
+    has_json, json_form = to_json_value(result.value)
     parts = media(result.value)
     if parts is not None:
         content += [*parts, _link(result)] if result.stored else parts
     elif result.stored:
         content += _stored(result)
     else:
-        content.append(types.TextContent(text=_text(plain)))
+        content.append(types.TextContent(text=_text(json_form)))
     content += [
         types.TextContent(text=f"Note: {warning}") for warning in result.warnings
     ]
     answer: Json = None
-    if is_json and (structured or isinstance(plain, dict)):
-        answer = cast("Json", plain) if isinstance(plain, dict) else {"result": plain}
+    if has_json and (structured or isinstance(json_form, dict)):
+        answer = (
+            cast("Json", json_form)
+            if isinstance(json_form, dict)
+            else {"result": json_form}
+        )
         too_long = result.stored and len(_text(answer)) > MOST_STRUCTURED
         if too_long and not structured:
             answer = None
     return types.CallToolResult(
         content=content,
         structured_content=cast("dict[str, Any] | None", answer),
-        # clients refuse an answer without the structure that was declared
+        # clients refuse an answer without the declared structure
         is_error=structured and answer is None,
     )
 
 
 def as_json(result: Result) -> Json:
     """Return a result as JSON, or None if it has none."""
-    is_json, plain = to_json_value(result.value)
-    return plain if result.error is None and is_json else None
+    has_json, json_form = to_json_value(result.value)
+    return json_form if result.error is None and has_json else None
 
 
 def _stored(result: Result) -> list[types.ContentBlock]:
@@ -94,8 +98,8 @@ def _stored(result: Result) -> list[types.ContentBlock]:
 
 
 def _link(result: Result) -> types.ResourceLink:
-    text = describe(result.value)
-    words = text if isinstance(text, str) else _text(text)
+    description = describe(result.value)
+    words = description if isinstance(description, str) else _text(description)
     uri = asset_uri(result.call.id)
     return types.ResourceLink(uri=uri, name=result.call.id, description=words[:200])
 
@@ -108,14 +112,14 @@ def blocks(value: Any) -> list[types.ContentBlock]:
 def media(value: Any) -> list[types.ContentBlock] | None:
     """Return pictures, sounds and resources as blocks; None: no media.
 
-    The forms are those in which `mcp_client` gives them, so that they pass through.
+    The forms are those of `mcp_client`, so that media pass through.
     """
-    listed = cast("list[Any]", value) if isinstance(value, list) else [value]
-    if len(listed) > MOST_PARTS or all(isinstance(part, str) for part in listed):
+    items = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if len(items) > MOST_PARTS or all(isinstance(part, str) for part in items):
         return None
     blocks: list[types.ContentBlock] = []
     size = 0
-    for part in listed:
+    for part in items:
         block = types.TextContent(text=part) if isinstance(part, str) else _block(part)
         if block is None:
             return None
@@ -137,10 +141,10 @@ def _block(part: Any) -> types.ContentBlock | None:
     if isinstance(fields.get("uri"), str):
         if not isinstance(fields.get("text"), str):
             return None
-        resource = types.TextResourceContents(
+        contents = types.TextResourceContents(
             uri=fields["uri"], mime_type=kind or None, text=fields["text"]
         )
-        return types.EmbeddedResource(resource=resource)
+        return types.EmbeddedResource(resource=contents)
     if not isinstance(data, bytes):
         return None
     text = base64.b64encode(data).decode()
@@ -181,7 +185,7 @@ def resource_contents(
 def _bytes(value: Any) -> tuple[str, bytes] | None:
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
-        if isinstance(fields.get("data"), bytes):  # as `mcp_client.content` gives it
+        if isinstance(fields.get("data"), bytes):  # the form of `mcp_client.content`
             return str(fields.get("mime_type") or _UNKNOWN), fields["data"]
     if isinstance(value, bytes | bytearray):
         return _UNKNOWN, bytes(value)
@@ -194,13 +198,13 @@ _UNKNOWN = "application/octet-stream"
 def _as_text(value: Any) -> tuple[str, str]:
     if isinstance(value, str):
         return "text/plain", value
-    for method in ("write_csv", "to_csv"):  # a table of polars, or of pandas
+    for method in ("write_csv", "to_csv"):  # a polars or pandas table
         write: Callable[[], Any] | None = getattr(value, method, None)
         text = write() if write is not None else None
         if isinstance(text, str):
             return "text/csv", text
-    is_json, plain = to_json_value(value)
-    if is_json:
-        return "application/json", json.dumps(plain, ensure_ascii=False)
-    told = describe(value)
-    raise CannotBeRead(f"it has no form outside of this process: {told}")
+    has_json, json_form = to_json_value(value)
+    if has_json:
+        return "application/json", json.dumps(json_form, ensure_ascii=False)
+    description = describe(value)
+    raise CannotBeRead(f"it has no form outside of this process: {description}")

@@ -57,25 +57,25 @@ def read_body(node: Node, base: str, schemas: Schemas) -> Body | None:
     schema: Json = part.get("schema")
     required = as_flag(node.get("required")) is True
     if kind in ("form", "multipart"):
-        made = _form(schema, base, schemas, files=kind == "multipart")
+        fields = _form(schema, base, schemas, files=kind == "multipart")
     elif kind == "file":
-        made = {**_FILE}
+        fields = {**_FILE}
     elif kind == "text":
         description = as_text(as_map(schema).get("description"))
-        made = {
+        fields = {
             "type": "string",
             "description": description[:300] or f"{media}, as text",
         }
     else:
-        made = schemas.translate(schema, base)
+        fields = schemas.translate(schema, base)
         if _is_binary(schema, schemas, base):
-            made = {**_FILE}
+            fields = {**_FILE}
     if text := as_text(node.get("description")):
-        made.setdefault("description", shortened(text))
+        fields.setdefault("description", shortened(text))
     return Body(
         media_type=written if "*" not in written else _concrete(kind),
         kind=kind,
-        schema=made,
+        schema=fields,
         required=required,
         encodings={
             name: as_map(value) for name, value in as_map(part.get("encoding")).items()
@@ -86,7 +86,7 @@ def read_body(node: Node, base: str, schemas: Schemas) -> Body | None:
 def old_body(
     parameters: list[tuple[Node, str]], consumes: list[str], schemas: Schemas
 ) -> Body | None:
-    """Return the body of OpenAPI 2.0, which stands among the parameters."""
+    """Return the body of OpenAPI 2.0, which is one of the parameters."""
     for node, base in parameters:
         if node.get("in") == "body":
             kind, media = _chosen(consumes or ["application/json"])
@@ -113,8 +113,8 @@ def old_body(
     if not fields:
         return None
     has_file = any(node.get("type") == "file" for node, _ in fields)
-    listed = [item.partition(";")[0].strip().lower() for item in consumes]
-    multipart = has_file or (_MULTIPART in listed and _FORM not in listed)
+    types = [item.partition(";")[0].strip().lower() for item in consumes]
+    multipart = has_file or (_MULTIPART in types and _FORM not in types)
     properties: dict[str, Json] = {}
     required: list[Json] = []
     encodings: dict[str, Node] = {}
@@ -147,11 +147,11 @@ def _chosen(media: list[str]) -> tuple[str, str]:
     JSON comes first, then forms, then text.
     """
     plain = [item for item in media if item.startswith("application/json")]
-    ordered = [*plain, *media]  # before its relatives, such as JSON Patch
+    ordered = [*plain, *media]  # before variants such as JSON Patch
     kinds = [(_kind(item.partition(";")[0].strip().lower()), item) for item in ordered]
-    for wanted in ("json", "form", "multipart", "text", "file"):
+    for wanted_kind in ("json", "form", "multipart", "text", "file"):
         for kind, item in kinds:
-            if kind == wanted:
+            if kind == wanted_kind:
                 return kind, item
     return "json", "application/json"
 
@@ -213,10 +213,10 @@ def _form(value: Json, base: str, schemas: Schemas, *, files: bool) -> dict[str,
             for name in as_list(part.get("required"))
             if isinstance(name, str) and name not in required
         ]
-    made: dict[str, Json] = {"type": "object", "properties": properties}
+    form: dict[str, Json] = {"type": "object", "properties": properties}
     if needed := [name for name in required if name in properties]:
-        made["required"] = needed
-    return made if is_open else {**made, "additionalProperties": False}
+        form["required"] = needed
+    return form if is_open else {**form, "additionalProperties": False}
 
 
 # --- bytes ----------------------------------------------------------------------
@@ -247,22 +247,22 @@ def encode(body: Body, value: Any) -> tuple[bytes, str]:
 
 
 def _form_pairs(body: Body, value: Any) -> list[str]:
-    found: list[str] = []
+    form_pairs: list[str] = []
     for name, item in _fields(body, value).items():
         written = _styled(name, body)
         if isinstance(item, Mapping) and not body.encodings.get(name, {}).get("style"):
-            found.append(f"{quote(name, safe='[]')}={quote(plain(item), safe='')}")
+            form_pairs.append(f"{quote(name, safe='[]')}={quote(plain(item), safe='')}")
         else:
-            found += pairs(written, item)
-    return found
+            form_pairs += pairs(written, item)
+    return form_pairs
 
 
 def _styled(name: str, body: Body) -> Parameter:
-    """Return how a field of a form is written."""
-    given = body.encodings.get(name, {})
+    """Return the encoding of a form's field, as a parameter."""
+    encoding = body.encodings.get(name, {})
     style, explode = (
-        as_text(given.get("style")) or "form",
-        as_flag(given.get("explode")),
+        as_text(encoding.get("style")) or "form",
+        as_flag(encoding.get("explode")),
     )
     return Parameter(
         name=name,
@@ -291,9 +291,9 @@ def _multipart(body: Body, value: Any) -> tuple[bytes, str]:
                 head = _head(mark, label, FilePart(data=b"", media_type="text/plain"))
                 chunks += [head, text.encode("utf-8"), b"\r\n"]
             continue
-        given = cast("list[Any]", item) if isinstance(item, list | tuple) else [item]
-        for one in given:
-            part = _part(name, one, as_map(properties.get(name)))
+        items = cast("list[Any]", item) if isinstance(item, list | tuple) else [item]
+        for entry in items:
+            part = _part(name, entry, as_map(properties.get(name)))
             chosen = as_text(body.encodings.get(name, {}).get("contentType"))
             if chosen and "," not in chosen and "*" not in chosen:
                 part = msgspec.structs.replace(part, media_type=chosen)

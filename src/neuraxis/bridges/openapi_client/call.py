@@ -20,10 +20,10 @@ from neuraxis.sandbox.http import client
 from neuraxis.specs import Json
 
 CONTEXT = "(context)"
-"""The keyword of the `Context`: no parameter of an API has this name."""
+"""Keyword of the `Context`: no API parameter has this name."""
 LIMITS = client.Limits(seconds=60, body_bytes=20 * client.MIB, content_types=None)
 _ERROR_CHARACTERS = 600
-"""Characters of a failed answer that the model is shown."""
+"""Maximum characters shown of a failed answer."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an operation is sent, and which inside addresses are allowed."""
+    """Server of an operation, and the allowed private addresses."""
 
     operation: Operation
     server: str
@@ -44,10 +44,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def request_of(target: Target, arguments: Mapping[str, Any], auth: Json) -> Request:
-    """Return the request that a call is.
+    """Return the request of a call.
 
     Raises:
-        CommandError: a value cannot stand where it belongs.
+        CommandError: a value is not allowed at its place.
     """
     operation = target.operation
     if not target.server:
@@ -88,7 +88,7 @@ def request_of(target: Target, arguments: Mapping[str, Any], auth: Json) -> Requ
 
 
 def run(target: Target, /, **arguments: Any) -> Any:
-    """Call the operation; the answer is data of the server's.
+    """Call the operation; the answer is untrusted data.
 
     Raises:
         CommandError: the request is refused, or the server reports a failure.
@@ -109,10 +109,10 @@ def run(target: Target, /, **arguments: Any) -> Any:
         raise CommandError(str(error)) from None
     host = urlsplit(request.url).hostname or ""
     if answer.status >= 300:
-        message = _text(answer)[:_ERROR_CHARACTERS].strip()
+        error_text = _text(answer)[:_ERROR_CHARACTERS].strip()
         raise CommandError(
             f"{host} answered {answer.status} {answer.reason}".rstrip()
-            + (f": {message}" if message else ".")
+            + (f": {error_text}" if error_text else ".")
         )
     if answer.truncated:
         context.warn(
@@ -124,12 +124,18 @@ def run(target: Target, /, **arguments: Any) -> Any:
 
 
 def _hint(operation: Operation, value: Any, links: str, context: Context) -> None:
-    found = next_page(operation.parameters, value, links)
-    if isinstance(found, str):
-        context.warn(f"There are more pages: {found} of the answer names the next one.")
-    elif found:
-        listing = ", ".join(f"{name} {text!r}" for name, text in found.items())
-        context.warn(f"There are more pages; the next one: call again with {listing}.")
+    next_arguments = next_page(operation.parameters, value, links)
+    if isinstance(next_arguments, str):
+        context.warn(
+            f"There are more pages: {next_arguments} of the answer names the next one."
+        )
+    elif next_arguments:
+        arguments_text = ", ".join(
+            f"{name} {text!r}" for name, text in next_arguments.items()
+        )
+        context.warn(
+            f"There are more pages; the next one: call again with {arguments_text}."
+        )
 
 
 def _value(answer: client.Response) -> Any:

@@ -16,19 +16,19 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class FilePart(msgspec.Struct, frozen=True, kw_only=True):
-    """The bytes of one part of a body, and what they are."""
+    """Bytes of one part of a body, with their type."""
 
     data: bytes
     media_type: str
     filename: str = ""
-    """Empty: it is a field and no file."""
+    """File name; empty: it is a field."""
 
 
 def file_part(value: Any, name: str) -> FilePart:
     """Return an object as a file.
 
     Raises:
-        CommandError: an object of that kind has no form as a file.
+        CommandError: such an object has no file format.
     """
     stem = _NAME.sub("_", name).strip("_")[:40] or "file"
     if isinstance(value, bytes | bytearray | memoryview):

@@ -1,7 +1,7 @@
-"""Loading of an OpenAPI document, with its references.
+"""Load an OpenAPI document with its references.
 
-Addresses are fetched by the guarded client only. A reference to another document is
-followed in the folder of a file, or on the host of a URL, and nowhere else.
+Addresses are fetched by the guarded client only. References to other documents are
+followed only in the file's folder, or on the URL's host.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from neuraxis.sandbox.http import client
 from neuraxis.specs import Json
 
 MOST_BYTES = 30 * client.MIB
-"""Bytes of one document."""
+"""Maximum bytes of a document."""
 MOST_DOCUMENTS = 40
-"""Documents that one import reads."""
+"""Maximum documents of one import."""
 MOST_NODES = 3_000_000
-"""Nodes of a YAML document after its aliases are followed."""
+"""Maximum nodes of a YAML document after its aliases are followed."""
 _LIMITS = client.Limits(
     seconds=60,
     body_bytes=MOST_BYTES,
@@ -34,7 +34,7 @@ _LIMITS = client.Limits(
 
 
 class Document(msgspec.Struct, kw_only=True):
-    """A document, and those it refers to."""
+    """Document, and those that it refers to."""
 
     place: str
     """The file or URL that it was read from."""
@@ -44,41 +44,41 @@ class Document(msgspec.Struct, kw_only=True):
     allow_hosts: tuple[str, ...] = ()
 
     def find(self, ref: str, base: str = "") -> tuple[Json, str, str]:
-        """Return what a reference names, its document's place, and its pointer.
+        """Return a reference's target, its document's place, and its pointer.
 
         Args:
             ref: the text of a `$ref`.
-            base: the place of the document it stands in; empty: the first one.
+            base: the place of the document with the reference; empty: the first one.
 
         Raises:
-            CannotImport: there is nothing there, or it may not be read.
+            CannotImport: the target is missing, or must not be read.
         """
         base = base or self.place
-        where, _, pointer = ref.partition("#")
-        place = self._joined(base, where) if where else base
-        here: Json = self._tree(place)
+        address, _, pointer = ref.partition("#")
+        place = self._joined(base, address) if address else base
+        node: Json = self._tree(place)
         for part in unquote(pointer).split("/"):
             if not part:
                 continue
             key = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(here, Mapping) and key in here:
-                here = cast("Node", here)[key]
+            if isinstance(node, Mapping) and key in node:
+                node = cast("Node", node)[key]
             elif (
-                isinstance(here, list)
+                isinstance(node, list)
                 and key.isdecimal()
                 and len(key) < 10
-                and int(key) < len(cast("list[Json]", here))
+                and int(key) < len(cast("list[Json]", node))
             ):
-                here = cast("list[Json]", here)[int(key)]
+                node = cast("list[Json]", node)[int(key)]
             else:
                 raise CannotImport(f"$ref {ref[:200]!r}: there is nothing at {part!r}")
-        return here, place, pointer
+        return node, place, pointer
 
     def deref(self, value: Json, base: str = "") -> tuple[Node, str]:
-        """Return an object with its `$ref` followed, and where it stands.
+        """Return an object with its `$ref` followed, and its place.
 
         Raises:
-            CannotImport: the reference leads nowhere, or to itself.
+            CannotImport: the reference has no target, or leads to itself.
         """
         base = base or self.place
         for _ in range(20):
@@ -89,12 +89,14 @@ class Document(msgspec.Struct, kw_only=True):
             value, base, _ = self.find(ref, base)
         raise CannotImport("$ref: it leads from reference to reference, without end")
 
-    def _joined(self, base: str, where: str) -> str:
+    def _joined(self, base: str, address: str) -> str:
         if is_url(base):
-            return urljoin(base, where)
-        if is_url(where):
-            raise CannotImport(f"$ref {where[:200]!r}: a file refers to a web address")
-        return str((Path(base).parent / unquote(where)).resolve())
+            return urljoin(base, address)
+        if is_url(address):
+            raise CannotImport(
+                f"$ref {address[:200]!r}: a file refers to a web address"
+            )
+        return str((Path(base).parent / unquote(address)).resolve())
 
     def _tree(self, place: str) -> Json:
         if place == self.place:
@@ -111,8 +113,8 @@ class Document(msgspec.Struct, kw_only=True):
         if len(self.others) >= MOST_DOCUMENTS:
             raise CannotImport(f"$ref: more than {MOST_DOCUMENTS} other documents")
         if is_url(self.place):
-            own, other = urlsplit(self.place), urlsplit(place)
-            if (own.scheme, own.netloc) == (other.scheme, other.netloc):
+            home, other = urlsplit(self.place), urlsplit(place)
+            if (home.scheme, home.netloc) == (other.scheme, other.netloc):
                 return
         elif Path(place).is_relative_to(Path(self.place).resolve().parent):
             return
@@ -132,7 +134,7 @@ def load(
     """Return the document, and the `ai-plugin.json` manifest around it or `{}`.
 
     Raises:
-        ConfigError: it cannot be read, or is no OpenAPI document.
+        ConfigError: it cannot be read, or is not an OpenAPI document.
     """
     if isinstance(source, Mapping):
         tree, place = source, "document"
@@ -146,8 +148,8 @@ def load(
         if not address:
             raise ConfigError(f"{place}: the manifest's api.url names no document")
         if not is_url(place):
-            beside = Path(place).parent / address.rpartition("/")[2]
-            address = str(beside) if beside.is_file() else address
+            local_file = Path(place).parent / address.rpartition("/")[2]
+            address = str(local_file) if local_file.is_file() else address
         else:
             address = urljoin(place, address)
         place = address
@@ -182,8 +184,8 @@ def read(place: str, allow_hosts: Collection[str] = ()) -> bytes:
             with path.open("rb") as stream:
                 data = stream.read(MOST_BYTES + 1)
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
-            raise ConfigError(f"{place}: cannot be read: {why}") from None
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigError(f"{place}: cannot be read: {reason}") from None
         if len(data) > MOST_BYTES:
             raise ConfigError(f"{place}: expected at most {MOST_BYTES} bytes")
         return data
@@ -197,8 +199,8 @@ def read(place: str, allow_hosts: Collection[str] = ()) -> bytes:
     except (client.RequestRefused, client.RequestFailed) as error:
         raise ConfigError(f"{place}: cannot be fetched: {error}") from None
     if answer.status >= 400 or answer.truncated:
-        why = "it is too long" if answer.truncated else f"status {answer.status}"
-        raise ConfigError(f"{place}: cannot be fetched: {why}")
+        reason = "it is too long" if answer.truncated else f"status {answer.status}"
+        raise ConfigError(f"{place}: cannot be fetched: {reason}")
     return answer.body
 
 
@@ -223,11 +225,11 @@ def parse(data: bytes, place: str) -> Json:
         tree: Any = untyped.compose(text, Loader=loader)
         return None if tree is None else _Plain(left=MOST_NODES).value(tree)
     except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())[:300]
-        raise ConfigError(f"{place}: neither JSON nor YAML: {reason}") from None
+        message = " ".join(str(error).split())[:300]
+        raise ConfigError(f"{place}: neither JSON nor YAML: {message}") from None
     except (RecursionError, CannotImport, ValueError) as error:
-        reason = str(error) or "nested too deep"
-        raise ConfigError(f"{place}: cannot be read as YAML: {reason[:300]}") from None
+        message = str(error) or "nested too deep"
+        raise ConfigError(f"{place}: cannot be read as YAML: {message[:300]}") from None
 
 
 _CONSTANTS: Mapping[str, Json] = {
@@ -251,20 +253,20 @@ class _Plain(msgspec.Struct, kw_only=True):
         if kind == "sequence":
             return [self.value(item, depth + 1) for item in node.value]
         if kind == "mapping":
-            made: dict[str, Json] = {}
+            merged: dict[str, Json] = {}
             for key, item in node.value:
                 name = str(key.value) if key.id == "scalar" else ""
                 inner = self.value(item, depth + 1)
                 if name == "<<" and isinstance(inner, dict):
-                    made = {**cast("dict[str, Json]", inner), **made}
+                    merged = {**cast("dict[str, Json]", inner), **merged}
                 else:
-                    made[name] = inner
-            return made
+                    merged[name] = inner
+            return merged
         return _scalar(node.value, plain=node.style is None)
 
 
 def _number(text: str) -> Json:
-    """Return the number that JSON writes; one beyond all numbers stays text."""
+    """Return a number that JSON can represent; an infinite one stays text."""
     return _scalar(text, plain=True)
 
 
@@ -279,7 +281,7 @@ def _scalar(text: str, *, plain: bool) -> Json:
             if sign.isascii() and sign.isdecimal() and len(sign) < 30:
                 return int(text)
             number = float(text.replace("_", "x"))
-            if number - number == 0:  # neither infinite nor no number
+            if number - number == 0:  # finite
                 return number
         except ValueError:
             return text

@@ -1,4 +1,4 @@
-"""Operations of a document: their parameters, bodies and servers."""
+"""Read a document's operations: their parameters, bodies and servers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIELD = re.compile(r"\{([^{}/]+)\}")
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation of a document, ready to be called."""
+    """Operation of a document, ready to be called."""
 
     method: str
     path: str
@@ -66,7 +66,7 @@ def operations(
     schemes: dict[str, Scheme],
     auth: Auth,
 ) -> Iterator[Operation]:
-    """Yield every operation that can be called; note the others."""
+    """Yield every operation that can be called; report the others."""
     for path, value in as_map(document.root.get("paths")).items():
         if not path.startswith("/"):
             if not path.startswith("x-"):
@@ -90,7 +90,7 @@ def operations(
 
 
 class _Reading(msgspec.Struct, kw_only=True):
-    """One path of a document while its operations are read."""
+    """State of reading one path of a document."""
 
     document: Document
     schemas: Schemas
@@ -103,11 +103,13 @@ class _Reading(msgspec.Struct, kw_only=True):
     ) -> Operation:
         node = as_map(self.item[method])
         used = needed(node, self.document.root, schemes, auth)
-        given = self._given(node)
-        parameters = self._parameters(given, path, f"{method.upper()} {path}", schemes)
-        body = self._body(node, given, method)
-        taken = {parameter.argument for parameter in parameters}
-        if body is not None and body.argument in taken:
+        parameter_nodes = self._parameter_nodes(node)
+        parameters = self._parameters(
+            parameter_nodes, path, f"{method.upper()} {path}", schemes
+        )
+        body = self._body(node, parameter_nodes, method)
+        names = {parameter.argument for parameter in parameters}
+        if body is not None and body.argument in names:
             body = msgspec.structs.replace(body, argument="request_body")
         accept, response = self._response(node)
         return Operation(
@@ -122,62 +124,62 @@ class _Reading(msgspec.Struct, kw_only=True):
             response=response,
         )
 
-    def _given(self, node: Node) -> list[tuple[Node, str]]:
+    def _parameter_nodes(self, node: Node) -> list[tuple[Node, str]]:
         """Return all parameters; one of the operation replaces one of the path."""
-        found: dict[tuple[str, str], tuple[Node, str]] = {}
+        nodes: dict[tuple[str, str], tuple[Node, str]] = {}
         for owner in (self.item, node):
             for value in as_list(owner.get("parameters")):
                 part, base = self.document.deref(value, self.base)
                 key = (as_text(part.get("name")), as_text(part.get("in")))
-                found[key] = (part, base)
-        return list(found.values())
+                nodes[key] = (part, base)
+        return list(nodes.values())
 
     def _parameters(
         self,
-        given: list[tuple[Node, str]],
+        nodes: list[tuple[Node, str]],
         path: str,
-        where: str,
+        place: str,
         schemes: dict[str, Scheme],
     ) -> tuple[Parameter, ...]:
         keys = {(s.place, s.field.lower()) for s in schemes.values()}
         fields = _FIELD.findall(path)
-        found: list[Parameter] = []
-        for node, base in given:
+        parameters: list[Parameter] = []
+        for node, base in nodes:
             if node.get("in") in ("body", "formData"):
                 continue
             try:
                 parameter = read_parameter(node, base, self.schemas)
             except CannotImport as error:
-                self.notes.add(f"{where}: {error}")
+                self.notes.add(f"{place}: {error}")
                 continue
             if parameter is None or (parameter.place, parameter.name.lower()) in keys:
-                continue  # set by the client, or a key that no model sees
+                continue  # set by the client, or a secret key
             if parameter.place == "path" and parameter.name not in fields:
                 self.notes.add(
-                    f"{where}: {parameter.name!r} does not stand in the path"
+                    f"{place}: {parameter.name!r} does not stand in the path"
                 )
                 continue
-            found.append(parameter)
-        declared = {item.name for item in found if item.place == "path"}
+            parameters.append(parameter)
+        declared = {item.name for item in parameters if item.place == "path"}
         for field in dict.fromkeys(fields):
             if field not in declared:
-                self.notes.add(f"{where}: {field!r} of the path is not described")
-                found.append(_undeclared(field))
-        return _distinct(found)
+                self.notes.add(f"{place}: {field!r} of the path is not described")
+                parameters.append(_undeclared(field))
+        return _distinct(parameters)
 
     def _body(
-        self, node: Node, given: list[tuple[Node, str]], method: str
+        self, node: Node, nodes: list[tuple[Node, str]], method: str
     ) -> Body | None:
         if method in ("get", "head", "options") and "requestBody" in node:
-            own = as_text(node.get("operationId"))
-            self.notes.add(f"the body of {method.upper()} {own} is not sent")
+            operation_id = as_text(node.get("operationId"))
+            self.notes.add(f"the body of {method.upper()} {operation_id} is not sent")
             return None
         if "requestBody" in node:
             part, base = self.document.deref(node["requestBody"], self.base)
             return read_body(part, base, self.schemas)
         consumes = node.get("consumes", self.document.root.get("consumes"))
-        listed = [as_text(item) for item in as_list(consumes) if as_text(item)]
-        return old_body(given, listed, self.schemas)
+        types = [as_text(item) for item in as_list(consumes) if as_text(item)]
+        return old_body(nodes, types, self.schemas)
 
     def _response(self, node: Node) -> tuple[str, dict[str, Json] | None]:
         responses = as_map(node.get("responses"))
@@ -192,13 +194,16 @@ class _Reading(msgspec.Struct, kw_only=True):
             content = as_map(part.get("content"))
             for media, inner in content.items():
                 if "json" in media:
-                    made = shape(self.document, as_map(inner).get("schema"), base)
-                    return "application/json", made if "type" in made else None
+                    schema = shape(self.document, as_map(inner).get("schema"), base)
+                    return "application/json", schema if "type" in schema else None
             if content:
                 return f"{', '.join(list(content)[:5])}, */*;q=0.1", None
             if isinstance(part.get("schema"), dict):
-                made = shape(self.document, part["schema"], base)
-                return "application/json, */*;q=0.5", made if "type" in made else None
+                schema = shape(self.document, part["schema"], base)
+                return (
+                    "application/json, */*;q=0.5",
+                    schema if "type" in schema else None,
+                )
         return "application/json, */*;q=0.5", None
 
     def _server(self, node: Node) -> str:
@@ -208,15 +213,15 @@ class _Reading(msgspec.Struct, kw_only=True):
                 if address := _address(server, self.document.place):
                     return address
         host = as_text(root.get("host"))
-        own = urlsplit(self.document.place) if is_url(self.document.place) else None
-        if "swagger" in root and (host or own is not None):
+        home = urlsplit(self.document.place) if is_url(self.document.place) else None
+        if "swagger" in root and (host or home is not None):
             kinds = [as_text(item) for item in as_list(root.get("schemes"))]
             scheme = "http" if kinds and "https" not in kinds else "https"
-            if own is not None and not host:
-                host, scheme = own.netloc, own.scheme
+            if home is not None and not host:
+                host, scheme = home.netloc, home.scheme
             path = as_text(root.get("basePath")).strip("/")
             return f"{scheme}://{host}/{path}".rstrip("/")
-        return f"{own.scheme}://{own.netloc}" if own is not None else ""
+        return f"{home.scheme}://{home.netloc}" if home is not None else ""
 
 
 def _address(server: Node, place: str) -> str:
@@ -224,8 +229,8 @@ def _address(server: Node, place: str) -> str:
     address = as_text(server.get("url"))
     for name, variable in as_map(server.get("variables")).items():
         chosen = as_map(variable).get("default")
-        listed = as_list(as_map(variable).get("enum"))
-        text = chosen if chosen is not None else next(iter(listed), "")
+        values = as_list(as_map(variable).get("enum"))
+        text = chosen if chosen is not None else next(iter(values), "")
         address = address.replace("{" + name + "}", str(text))
     if address and not is_url(address):
         address = urljoin(place, address) if is_url(place) else ""
@@ -244,18 +249,18 @@ def _undeclared(field: str) -> Parameter:
     )
 
 
-def _distinct(found: list[Parameter]) -> tuple[Parameter, ...]:
-    """Return the parameters, each under an argument of its own."""
-    made: list[Parameter] = []
-    taken: set[str] = set()
-    order = sorted(found, key=lambda item: item.place != "path")
+def _distinct(parameters: list[Parameter]) -> tuple[Parameter, ...]:
+    """Return the parameters, each with a unique argument name."""
+    distinct: list[Parameter] = []
+    names: set[str] = set()
+    order = sorted(parameters, key=lambda item: item.place != "path")
     for parameter in order:
         argument = parameter.argument
-        if argument in taken:
+        if argument in names:
             argument = f"{argument}_{parameter.place}"
         number = 2
-        while argument in taken:
+        while argument in names:
             argument, number = f"{parameter.argument}_{number}", number + 1
-        taken.add(argument)
-        made.append(msgspec.structs.replace(parameter, argument=argument))
-    return tuple(made)
+        names.add(argument)
+        distinct.append(msgspec.structs.replace(parameter, argument=argument))
+    return tuple(distinct)

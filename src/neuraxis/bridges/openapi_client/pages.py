@@ -1,4 +1,4 @@
-"""Answers in pages: how the next one is asked for."""
+"""Find out how the next page of an answer is requested."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def next_page(
 ) -> dict[str, str] | str | None:
     """Return the arguments of the next page, or its place.
 
-    None: there is none. What the server sent is repeated only where it is a plain
-    token, since it is shown to the model.
+    None: there is none. The server's text is repeated only if it is a plain token,
+        since the model sees it.
     """
     query = {item.name: item.argument for item in parameters if item.place == "query"}
-    for address, rest in _LINK.findall(links):
-        if re.search(r'\brel="?next\b', rest):
+    for address, attributes in _LINK.findall(links):
+        if re.search(r'\brel="?next\b', attributes):
             return _from_address(address, query) or None
     for field, value in _named(answer):
         if isinstance(value, Mapping):
@@ -81,12 +81,12 @@ def _named(answer: Any) -> list[tuple[str, Any]]:
     if not isinstance(answer, Mapping):
         return []
     fields = cast("Mapping[str, Any]", answer)
-    found = [(key, fields[key]) for key in fields if _plain(key) in _NEXT]
+    cursors = [(key, fields[key]) for key in fields if _plain(key) in _NEXT]
     for key in fields:
         if key.lower() in _AROUND and isinstance(fields[key], Mapping):
             inner = cast("Mapping[str, Any]", fields[key])
-            found += [(name, inner[name]) for name in inner if _plain(name) in _NEXT]
-    return found
+            cursors += [(name, inner[name]) for name in inner if _plain(name) in _NEXT]
+    return cursors
 
 
 def _argument(field: str, query: Mapping[str, str]) -> str | None:

@@ -1,7 +1,7 @@
 """Parameters of an operation: their schemas, and their values as text.
 
 The styles are those of OpenAPI 3 (RFC 6570); the collection formats of 2.0 are read as
-the styles that write the same.
+the equivalent styles.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from neuraxis.specs import Json
 
 _LEGAL = re.compile(r"[^A-Za-z0-9_.-]+")
 _RESERVED = frozenset({"tool", "as", "for_each", "max_items"})
-"""Keys that a dialect has a meaning for."""
+"""Keys that have a meaning in a dialect."""
 _SET_ELSEWHERE = OWN_HEADERS | {"accept", "content-type", "authorization"}
 _SECRET = re.compile(r"(x[-_])?(api[-_]?key|access[-_]?token|auth[-_]?token)", re.I)
 _FORMATS = {
@@ -37,23 +37,23 @@ _FORMATS = {
     "tsv": ("tabDelimited", False), "pipes": ("pipeDelimited", False),
     "multi": ("form", True),
 }  # fmt: skip
-"""Collection format of OpenAPI 2.0, and the style and `explode` it is."""
+"""Collection format of OpenAPI 2.0 -> style and `explode`."""
 _BETWEEN = {"spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
 _PLACES = ("path", "query", "header", "cookie")
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of a request, and how it is written there."""
+    """Parameter of a request, with its encoding."""
 
     name: str
     place: str
     """`path`, `query`, `header` or `cookie`."""
     argument: str
-    """The command's parameter that it is taken from."""
+    """The command's parameter that has its value."""
     style: str
     explode: bool
     reserved: bool = False
-    """Whether characters such as `/` are sent as they are."""
+    """Whether characters such as `/` are sent unescaped."""
     as_json: bool = False
     required: bool = False
     schema: dict[str, Json] = {}
@@ -63,7 +63,7 @@ def read_parameter(node: Node, base: str, schemas: Schemas) -> Parameter | None:
     """Return a parameter; None: the HTTP client sets it itself.
 
     Raises:
-        CannotImport: it has no name, or a place that is none.
+        CannotImport: it has no name, or an unknown place.
     """
     name, place = as_text(node.get("name")), as_text(node.get("in")).lower()
     if not name or place not in _PLACES:
@@ -77,7 +77,7 @@ def read_parameter(node: Node, base: str, schemas: Schemas) -> Parameter | None:
     written: Json = node.get("schema")
     if content:
         written = as_map(next(iter(content.values()))).get("schema")
-    elif "schema" not in node:  # as in 2.0: the keywords stand in the parameter
+    elif "schema" not in node:  # as in 2.0: the keywords are in the parameter itself
         inline = ("name", "in", "required", "description", "example", "examples")
         written = {key: part for key, part in node.items() if key not in inline}
     schema = schemas.translate(written, base)
@@ -104,7 +104,7 @@ def read_parameter(node: Node, base: str, schemas: Schemas) -> Parameter | None:
 
 
 def argument_name(name: str) -> str:
-    """Return a name that every model server takes as a key."""
+    """Return a name that every model server accepts as a key."""
     legal = _LEGAL.sub("_", name).strip("_.-")[:60] or "value"
     return f"{legal}_" if legal in _RESERVED else legal
 
@@ -126,7 +126,7 @@ def _style(node: Node, place: str) -> tuple[str, bool]:
 
 
 def plain(value: Any) -> str:
-    """Return a value as text of a request."""
+    """Return a value as the text in a request."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -170,16 +170,16 @@ def pairs(parameter: Parameter, value: Any) -> list[str]:
 
 
 def _deep(name: str, fields: Mapping[str, Any], text: Any) -> list[str]:
-    found: list[str] = []
+    parts: list[str] = []
     for key, value in fields.items():
         at = f"{name}[{quote(str(key), safe='')}]"
         if isinstance(value, Mapping):
-            found += _deep(at, cast("Mapping[str, Any]", value), text)
+            parts += _deep(at, cast("Mapping[str, Any]", value), text)
         elif isinstance(value, list | tuple):
-            found += [f"{at}={text(item)}" for item in cast("list[Any]", value)]
+            parts += [f"{at}={text(item)}" for item in cast("list[Any]", value)]
         else:
-            found.append(f"{at}={text(value)}")
-    return found
+            parts.append(f"{at}={text(value)}")
+    return parts
 
 
 def segment(parameter: Parameter, value: Any) -> str:
@@ -197,31 +197,33 @@ def segment(parameter: Parameter, value: Any) -> str:
             f"{parameter.argument}: expected a text that can stand in the address, got "
             f"{plain(value)!r}"
         )
-    named = [f"{a}={b}" for a, b in zip(texts[::2], texts[1::2], strict=False)]
+    assignments = [f"{a}={b}" for a, b in zip(texts[::2], texts[1::2], strict=False)]
     if parameter.style == "label":
-        listed = named if is_map and parameter.explode else texts
-        return "." + ("." if parameter.explode else ",").join(listed)
+        parts = assignments if is_map and parameter.explode else texts
+        return "." + ("." if parameter.explode else ",").join(parts)
     if parameter.style == "matrix":
         if not parameter.explode:
             return f";{parameter.name}={','.join(texts)}"
-        listed = named if is_map else [f"{parameter.name}={item}" for item in texts]
-        return ";" + ";".join(listed)
-    return ",".join(named if is_map and parameter.explode else texts)
+        parts = (
+            assignments if is_map else [f"{parameter.name}={item}" for item in texts]
+        )
+        return ";" + ";".join(parts)
+    return ",".join(assignments if is_map and parameter.explode else texts)
 
 
 def header(parameter: Parameter, value: Any) -> str:
     """Return the text of a header parameter.
 
     Raises:
-        CommandError: it has characters that no header holds.
+        CommandError: it has characters that headers cannot have.
     """
     if parameter.as_json:
         text = json.dumps(value)
     else:
         items, is_map = _items(value)
         if is_map and parameter.explode:
-            listed = zip(items[::2], items[1::2], strict=False)
-            items = [f"{key}={item}" for key, item in listed]
+            assignments = zip(items[::2], items[1::2], strict=False)
+            items = [f"{key}={item}" for key, item in assignments]
         text = ",".join(items)
     if not text.isprintable() or not text.isascii():
         raise CommandError(

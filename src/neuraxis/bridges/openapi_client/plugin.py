@@ -1,4 +1,4 @@
-"""Plugin of an OpenAPI document: a command for each operation."""
+"""Make a plugin of an OpenAPI document: a command per operation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 SCHEMA_CHARACTERS = 12_000
-"""Characters of one command's parameters as JSON, before types are shortened."""
+"""Maximum characters of a command's parameters as JSON; then types are shortened."""
 _DESCRIPTION = 700
 
 
@@ -63,10 +63,10 @@ def openapi(
         ManifestError: none of its operations can be used; says why.
     """
     check_auth(auth)
-    # what a person named is allowed, also on a network of their own
+    # hosts that the user named are allowed, even in a private network
     texts = [item for item in (source, server) if isinstance(item, str)]
-    named = [urlsplit(item).netloc for item in texts if is_url(item)]
-    allowed = (*allow_hosts, *filter(None, named))
+    hosts = [urlsplit(item).netloc for item in texts if is_url(item)]
+    allowed = (*allow_hosts, *filter(None, hosts))
     document, manifest = load(source, allow_hosts=allowed)
     notes = Notes(file=document.place)
     modern = str(document.root.get("openapi") or "").startswith("3.1")
@@ -79,21 +79,21 @@ def openapi(
         )
     specs: dict[str, CommandSpec] = {}
     targets: dict[str, Target] = {}
-    taken: set[str] = set()
+    names: set[str] = set()
     for operation in operations(document, schemas, notes, schemes, auth):
-        own = command_name(
-            operation.node.get("operationId"), operation.method, operation.path, taken
+        command = command_name(
+            operation.node.get("operationId"), operation.method, operation.path, names
         )
-        taken.add(own)
-        if not any(fnmatch.fnmatchcase(own, pattern) for pattern in include):
+        names.add(command)
+        if not any(fnmatch.fnmatchcase(command, pattern) for pattern in include):
             continue
-        spec = _command(own, operation, schemas, notes)
+        spec = _command(command, operation, schemas, notes)
         if hidden := hiding_name([spec.parameters, spec.response]):
-            notes.add(f"{own} is skipped: {hidden}")
+            notes.add(f"{command} is skipped: {hidden}")
             continue
-        specs[own] = spec
-        address = (server or operation.server).rstrip("/")
-        targets[own] = Target(operation=operation, server=address, allow_hosts=allowed)
+        specs[command] = spec
+        base = (server or operation.server).rstrip("/")
+        targets[command] = Target(operation=operation, server=base, allow_hosts=allowed)
     _check_any(specs, notes, include)
     return _plugin(document, manifest, specs, targets, auth, name, notes, allowed)
 
@@ -115,10 +115,10 @@ def from_name(text: str) -> ReadSource:
         key, _, given[key] = option.partition("=")
     wrong = set(given) - {"auth", "server", "name"}
     if not source or wrong:
-        what = f"the option {sorted(wrong)[0]!r}" if source else repr(text)
+        problem = f"the option {sorted(wrong)[0]!r}" if source else repr(text)
         raise ConfigError(
             "openapi: expected SOURCE, then auth=secret://NAME, server=URL or "
-            f"name=NAME, got {what}"
+            f"name=NAME, got {problem}"
         )
     return ReadSource(
         partial(
@@ -145,42 +145,42 @@ def _command(
         properties[body.argument] = body.schema
         if body.required:
             required.append(body.argument)
-    whole: dict[str, Json] = {
+    full_schema: dict[str, Json] = {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
-        # the formats of such documents are remarks, and often wrong
+        # formats in such documents are comments, and often wrong
         "x-formats": "annotation",
     }
     if required:
-        whole["required"] = required
-    made, cut = schemas.whole(whole, SCHEMA_CHARACTERS)
+        full_schema["required"] = required
+    schema, cut = schemas.whole(full_schema, SCHEMA_CHARACTERS)
     if cut:
         notes.add(f"{name}: {cut} of its types are too large to be shown in full")
-    made = _usable(name, made, notes)
+    schema = _usable(name, schema, notes)
     return CommandSpec(
         name=name,
         description=_description(operation),
-        parameters=made,
+        parameters=schema,
         response=operation.response,
         effects=effects_of(operation.method),
         raw={},
     )
 
 
-def _usable(name: str, made: dict[str, Json], notes: Notes) -> dict[str, Json]:
-    """Return the schema; if it cannot be enforced, one without checks."""
-    defect = Schema(made).defect
+def _usable(name: str, schema: dict[str, Json], notes: Notes) -> dict[str, Json]:
+    """Return the schema, or one without checks if it cannot be enforced."""
+    defect = Schema(schema).defect
     if defect is None:
-        return made
+        return schema
     notes.add(f"{name}: parameters that are not checked, since {defect}")
     properties: dict[str, Json] = {}
-    for key, part in made["properties"].items():
-        alone = {**part, "$defs": made.get("$defs", {})}
+    for key, part in schema["properties"].items():
+        standalone = {**part, "$defs": schema.get("$defs", {})}
         text = as_text(part.get("description"))
         loose: dict[str, Json] = {"description": text} if text else {}
-        properties[key] = part if Schema(alone).defect is None else loose
-    loosened = {**made, "properties": properties}
+        properties[key] = part if Schema(standalone).defect is None else loose
+    loosened = {**schema, "properties": properties}
     if Schema(loosened).defect is not None:
         loosened.pop("$defs", None)
         loosened["properties"] = {key: {} for key in properties}
@@ -190,18 +190,18 @@ def _usable(name: str, made: dict[str, Json], notes: Notes) -> dict[str, Json]:
 def _description(operation: Operation) -> str:
     node = operation.node
     summary, text = as_text(node.get("summary")), as_text(node.get("description"))
-    line = " ".join(text.split())
+    description = " ".join(text.split())
     first = " ".join(summary.split())
-    if first and not line.startswith(first.rstrip(".")):
-        line = f"{first.rstrip('.')}. {line}" if line else first
-    if not line:
-        line = f"{operation.method.upper()} {operation.path}"
-    line = shortened(line, _DESCRIPTION)
+    if first and not description.startswith(first.rstrip(".")):
+        description = f"{first.rstrip('.')}. {description}" if description else first
+    if not description:
+        description = f"{operation.method.upper()} {operation.path}"
+    description = shortened(description, _DESCRIPTION)
     if node.get("deprecated") is True:
-        line += " (deprecated)"
+        description += " (deprecated)"
     if pages := paging(operation.parameters):
-        line += f" Answers in pages, chosen by {', '.join(pages)}."
-    return line
+        description += f" Answers in pages, chosen by {', '.join(pages)}."
+    return description
 
 
 def _check_any(
@@ -227,14 +227,14 @@ def _plugin(
 ) -> Plugin:
     info = as_map(document.root.get("info"))
     title = as_text(manifest.get("name_for_human")) or as_text(info.get("title"))
-    own = as_text(manifest.get("name_for_model")) or title
+    title_for_model = as_text(manifest.get("name_for_model")) or title
     description = as_text(manifest.get("description_for_model"))
     description = " ".join(
         (description or as_text(info.get("description")) or title).split()
     )
     servers = sorted({target.server for target in targets.values() if target.server})
-    # the addresses are part of what the lock file accepts: keys are sent there
-    where = f"Its server is {', '.join(servers[:3])}." if servers else ""
+    # the lock file covers the addresses, since keys are sent there
+    server_text = f"Its server is {', '.join(servers[:3])}." if servers else ""
     description = description[:_DESCRIPTION].rstrip()
     joint = (
         " " if description.endswith((".", "!", "?", ":")) or not description else ". "
@@ -254,9 +254,10 @@ def _plugin(
     if hooks := as_map(document.root.get("webhooks")):
         notes.add(f"webhooks are no commands: {listed([*hooks], 5)}")
     spec = PluginSpec(
-        name=name or plugin_name(own, Path(urlsplit(document.place).path).stem),
-        title=title or own,
-        description=(description + joint * bool(where) + where).strip(),
+        name=name
+        or plugin_name(title_for_model, Path(urlsplit(document.place).path).stem),
+        title=title or title_for_model,
+        description=(description + joint * bool(server_text) + server_text).strip(),
         description_for_human=as_text(manifest.get("description_for_human")) or None,
         commands=tuple(specs.values()),
         config={} if auth is None else {"auth": auth},

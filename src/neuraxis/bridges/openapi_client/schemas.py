@@ -1,7 +1,7 @@
 """Translate the schemas of a document to JSON Schema 2020-12 with `$defs`.
 
-A named schema is translated once and referred to, never copied in: that is what keeps
-the schema of a command short, and lets a type contain itself.
+A named schema is translated once and referenced, never copied: that keeps a command's
+schema short, and lets a type contain itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MEANT = {
     "password": "string", "file": "string", "binary": "string", "list": "array",
     "dict": "object", "map": "object", "dictionary": "object", "hash": "object",
 }  # fmt: skip
-"""Types that authors write, and what JSON Schema calls them."""
+"""Types that authors write -> JSON Schema types."""
 _SAME = ("const", "uniqueItems", "deprecated", "contentEncoding", "contentMediaType")
 _COUNTS = (
     "minLength", "maxLength", "minItems", "maxItems", "minProperties",
@@ -77,27 +77,27 @@ class Schemas(msgspec.Struct, kw_only=True):
         node = cast("Node", value)
         if isinstance(ref := node.get("$ref"), str):
             return self._referred(ref, node, base)
-        made: dict[str, Json] = {}
-        self._type(node, made)
-        self._limits(node, made)
-        self._parts(node, made, base)
-        self._texts(node, made)
-        return made
+        translated: dict[str, Json] = {}
+        self._type(node, translated)
+        self._limits(node, translated)
+        self._parts(node, translated, base)
+        self._texts(node, translated)
+        return translated
 
     def _referred(self, ref: str, node: Node, base: str) -> dict[str, Json]:
-        made: dict[str, Json] = {}
+        translated: dict[str, Json] = {}
         try:
             target, place, pointer = self.document.find(ref, base)
         except CannotImport as error:
             self.notes.add(f"{error}; any value is taken there")
         else:
-            made["$ref"] = f"#/$defs/{self._named(target, place, pointer)}"
+            translated["$ref"] = f"#/$defs/{self._named(target, place, pointer)}"
         if self.modern:
-            beside = {key: part for key, part in node.items() if key != "$ref"}
-            made.update(self.translate(beside, base))
+            siblings = {key: part for key, part in node.items() if key != "$ref"}
+            translated.update(self.translate(siblings, base))
         elif text := as_text(node.get("description")):
-            made["description"] = shortened(text)
-        return made
+            translated["description"] = shortened(text)
+        return translated
 
     def _named(self, target: Json, place: str, pointer: str) -> str:
         key = (place, pointer)
@@ -112,7 +112,7 @@ class Schemas(msgspec.Struct, kw_only=True):
         self.defs[name] = self.translate(target, place)
         return name
 
-    def _type(self, node: Node, made: dict[str, Json]) -> None:
+    def _type(self, node: Node, translated: dict[str, Json]) -> None:
         given = node.get("type")
         written = as_list(given) if isinstance(given, list) else [given]
         kinds: list[str] = []
@@ -134,45 +134,47 @@ class Schemas(msgspec.Struct, kw_only=True):
         if nullable and kinds and "null" not in kinds:
             kinds.append("null")
         if kinds:
-            made["type"] = kinds[0] if len(kinds) == 1 else kinds
+            translated["type"] = kinds[0] if len(kinds) == 1 else kinds
         if not members:
             return
-        made["enum"] = _members(members, kinds, nullable)
+        translated["enum"] = _members(members, kinds, nullable)
         fits = Schema({"type": kinds}).valid
-        if not kinds or any(fits(item) for item in made["enum"] if item is not None):
+        if not kinds or any(
+            fits(item) for item in translated["enum"] if item is not None
+        ):
             return
         self.notes.add("an enum whose members are not of its type: taken as is")
-        if "array" in kinds:  # what is meant is each of the items
-            del made["enum"]
-            made["items"] = {"enum": members}
+        if "array" in kinds:  # the author meant the items
+            del translated["enum"]
+            translated["items"] = {"enum": members}
         else:
-            del made["type"]
+            del translated["type"]
 
-    def _limits(self, node: Node, made: dict[str, Json]) -> None:
+    def _limits(self, node: Node, translated: dict[str, Json]) -> None:
         for key in _COUNTS:
             value = _number(node.get(key))
             if value is not None and value >= 0 and value == int(value):
-                made[key] = int(value)
+                translated[key] = int(value)
         for key in _NUMBERS:
             if (value := _number(node.get(key))) is not None:
-                made[key] = value
-        if made.get("multipleOf", 1) <= 0:
-            del made["multipleOf"]
+                translated[key] = value
+        if translated.get("multipleOf", 1) <= 0:
+            del translated["multipleOf"]
         for key, limit in (
             ("exclusiveMinimum", "minimum"),
             ("exclusiveMaximum", "maximum"),
         ):
-            if as_flag(node.get(key)) and limit in made:  # as draft 4 wrote it
-                made[key] = made.pop(limit)
+            if as_flag(node.get(key)) and limit in translated:  # the form of draft 4
+                translated[key] = translated.pop(limit)
         pattern = node.get("pattern")
         if isinstance(pattern, str) and self._usable(pattern):
-            made["pattern"] = pattern
+            translated["pattern"] = pattern
         for key in _SAME:
             if key in node and (key != "uniqueItems" or node[key] is True):
-                made[key] = node[key]
+                translated[key] = node[key]
         text = as_text(node.get("format"))
         if text and text not in ("binary", "file"):
-            made["format"] = text
+            translated["format"] = text
 
     def _usable(self, pattern: str) -> bool:
         if pattern not in self.patterns:
@@ -182,7 +184,7 @@ class Schemas(msgspec.Struct, kw_only=True):
                 self.notes.add(f"the pattern {pattern[:80]!r} is not enforced")
         return self.patterns[pattern]
 
-    def _parts(self, node: Node, made: dict[str, Json], base: str) -> None:
+    def _parts(self, node: Node, translated: dict[str, Json], base: str) -> None:
         properties = as_map(node.get("properties"))
         hidden = {
             name
@@ -190,7 +192,7 @@ class Schemas(msgspec.Struct, kw_only=True):
             if as_flag(as_map(part).get("readOnly"))
         }
         if "properties" in node:
-            made["properties"] = {
+            translated["properties"] = {
                 name: self.translate(part, base)
                 for name, part in properties.items()
                 if name not in hidden
@@ -201,68 +203,73 @@ class Schemas(msgspec.Struct, kw_only=True):
             if isinstance(name, str) and name not in hidden
         ]
         if required:
-            made["required"] = list(dict.fromkeys(required))
+            translated["required"] = list(dict.fromkeys(required))
         extra = node.get("additionalProperties")
         if (flag := as_flag(extra)) is not None:
-            made["additionalProperties"] = flag
+            translated["additionalProperties"] = flag
         elif isinstance(extra, Mapping):
-            made["additionalProperties"] = self.translate(cast("Json", extra), base)
+            translated["additionalProperties"] = self.translate(
+                cast("Json", extra), base
+            )
         items = node.get("items")
         if isinstance(items, list):
-            listed = cast("list[Json]", items)
-            made["prefixItems"] = [self.translate(part, base) for part in listed]
+            schemas = cast("list[Json]", items)
+            translated["prefixItems"] = [self.translate(part, base) for part in schemas]
         elif items is not None:
-            made["items"] = {**self.translate(items, base), **made.get("items", {})}
-        self._unions(node, made, base)
+            translated["items"] = {
+                **self.translate(items, base),
+                **translated.get("items", {}),
+            }
+        self._unions(node, translated, base)
 
-    def _unions(self, node: Node, made: dict[str, Json], base: str) -> None:
+    def _unions(self, node: Node, translated: dict[str, Json], base: str) -> None:
         for key in _UNIONS:
             if arms := as_list(node.get(key)):
-                made[key] = [self.translate(arm, base) for arm in arms]
+                translated[key] = [self.translate(arm, base) for arm in arms]
         for key in _INNER:
             if isinstance(node.get(key), Mapping | bool):
-                made[key] = self.translate(node[key], base)
+                translated[key] = self.translate(node[key], base)
         for key in ("patternProperties", "dependentSchemas"):
             if isinstance(node.get(key), Mapping):
-                made[key] = {
+                translated[key] = {
                     name: self.translate(part, base)
                     for name, part in as_map(node[key]).items()
                     if key != "patternProperties" or self._usable(name)
                 }
         if isinstance(node.get("dependentRequired"), Mapping):
-            made["dependentRequired"] = node["dependentRequired"]
+            translated["dependentRequired"] = node["dependentRequired"]
         if "$dynamicRef" in node or "$id" in node:
             self.notes.add("$id and $dynamicRef are not followed")
 
-    def _texts(self, node: Node, made: dict[str, Json]) -> None:
+    def _texts(self, node: Node, translated: dict[str, Json]) -> None:
         text = as_text(node.get("description")) or as_text(node.get("title"))
         if text:
-            made["description"] = shortened(text)
+            translated["description"] = shortened(text)
         if "default" in node and _is_short(node["default"]):
-            made["default"] = node["default"]
+            translated["default"] = node["default"]
         examples = as_list(node.get("examples"))[:2]
         if "example" in node:
             examples = [node["example"]]
         if examples := [item for item in examples if _is_short(item)]:
-            made["examples"] = examples
+            translated["examples"] = examples
 
     def whole(
-        self, schema: Mapping[str, Json], most: int
+        self, schema: Mapping[str, Json], limit: int
     ) -> tuple[dict[str, Json], int]:
-        """Return the schema with its `$defs`, and how many were shortened.
+        """Return the schema with its `$defs`, and the number of shortened ones.
 
         Args:
-            schema: what refers to them.
-            most: characters of all of it as JSON; beyond them the types that are
-                farthest from the root are said by kind and description only.
+            schema: the schema that refers to them.
+            limit: maximum characters as JSON; above it the types farthest from the root
+                are reduced to kind and description.
         """
         full = self._gathered(schema, lambda name: self.defs[name], None)[0]
         if not full:
             return dict(schema), 0
-        made = {**schema, "$defs": full}
-        if _size(made) <= most:
-            return made, 0
-        short, cut = self._gathered(schema, self._brief, most - _size(schema))
+        complete = {**schema, "$defs": full}
+        if _size(complete) <= limit:
+            return complete, 0
+        short, cut = self._gathered(schema, self._brief, limit - _size(schema))
         return {**schema, "$defs": short}, cut
 
     def _brief(self, name: str) -> dict[str, Json]:
@@ -274,21 +281,21 @@ class Schemas(msgspec.Struct, kw_only=True):
         take: Callable[[str], dict[str, Json]],
         room: int | None,
     ) -> tuple[dict[str, Json], int]:
-        found: dict[str, Json] = {}
-        waiting = _references(schema)
+        definitions: dict[str, Json] = {}
+        pending = _references(schema)
         cut = 0
-        while waiting:
-            below: list[str] = []
-            for name in waiting:
-                if name in found or name not in self.defs:
+        while pending:
+            nested: list[str] = []
+            for name in pending:
+                if name in definitions or name not in self.defs:
                     continue
                 part = take(name)
                 if room is not None and (room := room - _size(part)) < 0:
                     part, cut = _outline(self.defs[name]), cut + 1
-                found[name] = part
-                below += _references(part)
-            waiting = below
-        return found, cut
+                definitions[name] = part
+                nested += _references(part)
+            pending = nested
+        return definitions, cut
 
 
 def shape(
@@ -296,8 +303,8 @@ def shape(
 ) -> dict[str, Json]:
     """Return the outline of a response: fields and kinds, nothing required.
 
-    What a server really sends often differs from its document in details; an answer is
-    not to be refused for that, and the model needs the names of the fields only.
+    A server's real answers often differ from its document in details; they must not be
+    refused for that, and the model needs only the names of the fields.
     """
     try:
         node, base = document.deref(value, base)
@@ -328,7 +335,7 @@ def shape(
 
 
 def _number(value: Json) -> int | float | None:
-    """Return a finite number, also where it is written as text."""
+    """Return a finite number, also if it is written as text."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -349,11 +356,11 @@ def _members(members: list[Json], kinds: list[str], nullable: bool) -> list[Json
         ]
     if nullable and None not in members:
         members.append(None)
-    made: list[Json] = []
+    unique: list[Json] = []
     for item in members:
-        if not any(item == other and type(item) is type(other) for other in made):
-            made.append(item)
-    return made
+        if not any(item == other and type(item) is type(other) for other in unique):
+            unique.append(item)
+    return unique
 
 
 def _is_short(value: Json) -> bool:
@@ -369,21 +376,21 @@ def _size(value: Any) -> int:
 
 def _references(value: Json) -> list[str]:
     """Return the names in `$defs` that a schema refers to, in order."""
-    found: dict[str, None] = {}
-    waiting: list[Json] = [value]
-    while waiting:
-        here = waiting.pop()
+    names: dict[str, None] = {}
+    pending: list[Json] = [value]
+    while pending:
+        here = pending.pop()
         if isinstance(here, Mapping):
             node = cast("Node", here)
             ref = node.get("$ref")
             if isinstance(ref, str):
-                found[ref.removeprefix("#/$defs/")] = None
-            waiting += [
+                names[ref.removeprefix("#/$defs/")] = None
+            pending += [
                 part for part in node.values() if isinstance(part, Mapping | list)
             ]
         elif isinstance(here, list):
-            waiting += cast("list[Json]", here)
-    return list(found)
+            pending += cast("list[Json]", here)
+    return list(names)
 
 
 def _without_prose(value: Json) -> Json:
@@ -392,18 +399,18 @@ def _without_prose(value: Json) -> Json:
         return [_without_prose(item) for item in cast("list[Json]", value)]
     if not isinstance(value, Mapping):
         return value
-    made: dict[str, Json] = {}
+    reduced: dict[str, Json] = {}
     for key, part in cast("Node", value).items():
         if key == "description" and isinstance(part, str):
-            made[key] = shortened(part, 60)
+            reduced[key] = shortened(part, 60)
         elif key == "properties" or not (key == "examples" and isinstance(part, list)):
-            made[key] = _without_prose(part)
-    return made
+            reduced[key] = _without_prose(part)
+    return reduced
 
 
 def _outline(schema: Mapping[str, Json]) -> dict[str, Json]:
     """Return a type without its fields, to keep a schema short."""
-    made = {key: schema[key] for key in ("type", "enum") if key in schema}
+    outline = {key: schema[key] for key in ("type", "enum") if key in schema}
     text = shortened(as_text(schema.get("description")), 60)
-    made["description"] = f"{text} (its fields are not listed here)".strip()
-    return made
+    outline["description"] = f"{text} (its fields are not listed here)".strip()
+    return outline

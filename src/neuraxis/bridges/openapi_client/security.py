@@ -1,4 +1,4 @@
-"""Authentication of requests, which no model sees."""
+"""Authentication of requests; the model never sees it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Auth = str | Mapping[str, str] | None
 
 
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
-    """One way a key is sent."""
+    """Security scheme: how a key is sent."""
 
     name: str
     """Its name in the document; empty: the document names none."""
@@ -37,13 +37,13 @@ BEARER = Scheme(name="")
 
 
 def check_auth(auth: Auth) -> None:
-    """Refuse what is no name of a secret.
+    """Refuse values that are not names of secrets.
 
     Raises:
-        ConfigError: a value stands where only a name may stand.
+        ConfigError: there is a value where only a name is allowed.
     """
-    given = [auth] if isinstance(auth, str) else list((auth or {}).values())
-    for text in given:
+    values = [auth] if isinstance(auth, str) else list((auth or {}).values())
+    for text in values:
         if not _SECRET.fullmatch(text):
             raise ConfigError(
                 "auth: expected the name of a secret, such as 'secret://PETSTORE', got "
@@ -54,17 +54,17 @@ def check_auth(auth: Auth) -> None:
 def schemes_of(document: Document) -> dict[str, Scheme]:
     """Return the usable security schemes of a document, by name."""
     root = document.root
-    given = as_map(as_map(root.get("components")).get("securitySchemes"))
-    given = given or as_map(root.get("securityDefinitions"))
-    found: dict[str, Scheme] = {}
-    for name, value in given.items():
+    definitions = as_map(as_map(root.get("components")).get("securitySchemes"))
+    definitions = definitions or as_map(root.get("securityDefinitions"))
+    schemes: dict[str, Scheme] = {}
+    for name, value in definitions.items():
         try:
             node, _ = document.deref(value)
         except CannotImport:
             continue
         if (scheme := _scheme(name, node)) is not None:
-            found[name] = scheme
-    return found
+            schemes[name] = scheme
+    return schemes
 
 
 def _scheme(name: str, node: Node) -> Scheme | None:
@@ -84,23 +84,23 @@ def _scheme(name: str, node: Node) -> Scheme | None:
 def needed(
     operation: Node, root: Node, schemes: Mapping[str, Scheme], auth: Auth
 ) -> tuple[Scheme, ...]:
-    """Return the schemes whose keys a request of this operation carries."""
+    """Return the schemes whose keys a request of this operation sends."""
     written = operation.get("security", root.get("security"))
     if written is None:
-        # many documents list a scheme and forget to ask for it
+        # many documents list a scheme and forget to require it
         return (_only(schemes),) if auth is not None else ()
     choices = [as_map(item) for item in as_list(written)]
     if not choices:
         return ()
-    named = set(auth) if isinstance(auth, Mapping) else None
+    chosen = set(auth) if isinstance(auth, Mapping) else None
     for choice in choices:
-        known = [schemes[name] for name in choice if name in schemes]
+        applicable = [schemes[name] for name in choice if name in schemes]
         if (
-            known
-            and len(known) == len(choice)
-            and (named is None or named >= {scheme.name for scheme in known})
+            applicable
+            and len(applicable) == len(choice)
+            and (chosen is None or chosen >= {scheme.name for scheme in applicable})
         ):
-            return tuple(known)
+            return tuple(applicable)
     if any(not choice for choice in choices):
         return ()
     return (_only(schemes),) if isinstance(auth, str) else ()
@@ -111,9 +111,9 @@ def _only(schemes: Mapping[str, Scheme]) -> Scheme:
 
 
 def _value_of(scheme: Scheme, filled: Json) -> str:
-    named = isinstance(filled, Mapping)
-    found: Json = cast("Node", filled).get(scheme.name) if named else filled
-    return found if isinstance(found, str) else ""
+    is_mapping = isinstance(filled, Mapping)
+    secret: Json = cast("Node", filled).get(scheme.name) if is_mapping else filled
+    return secret if isinstance(secret, str) else ""
 
 
 def values(
@@ -122,11 +122,11 @@ def values(
     """Return headers, query pairs and cookies with the keys in them.
 
     Args:
-        schemes: of the operation.
+        schemes: the operation's schemes.
         filled: `auth` with the values of its secrets; None: there is none.
 
     Raises:
-        CommandError: the value of a secret cannot stand in a header.
+        CommandError: a secret's value is not allowed in a header.
     """
     headers: dict[str, str] = {}
     query: list[str] = []

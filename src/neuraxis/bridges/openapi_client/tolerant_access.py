@@ -1,7 +1,7 @@
 """Tolerant access to parts of a document that may be anything.
 
-An importer reads what others wrote: a field of the wrong type counts as absent, and the
-caller reports it where that loses something.
+A field of the wrong type counts as absent, and the caller reports it if that loses
+something.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from neuraxis.errors import ManifestProblem, NeuraxisError, warnings_in
 from neuraxis.specs import Json
 
 Node = Mapping[str, Json]
-"""One object of a document."""
+"""Object of a document."""
 
 
 class CannotImport(NeuraxisError):
-    """One part of a document that cannot be used; says why."""
+    """Error: a part of a document cannot be used; says why."""
 
 
 def as_flag(value: Json) -> bool | None:
-    """Return a boolean, also where it is written as text."""
+    """Return a boolean, also if it is written as text."""
     if isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower())
     return value if isinstance(value, bool) else None
 
 
 def as_text(value: Json) -> str:
-    """Return the visible text of a value; empty: it is none."""
+    """Return a value's visible text; empty if it is not a text."""
     return visible(value).strip() if isinstance(value, str) else ""
 
 
@@ -42,21 +42,21 @@ def shortened(text: str, most: int = 300) -> str:
 
 
 def maps(values: Iterable[Json]) -> list[Node]:
-    """Return those of the values that are objects."""
+    """Return the values that are objects."""
     return [cast("Node", value) for value in values if isinstance(value, Mapping)]
 
 
 class Notes(msgspec.Struct, kw_only=True):
-    """Everything that was skipped or changed while a document was read."""
+    """Notes on what was skipped or changed while reading a document."""
 
     file: str
     found: list[str] = []
 
     def add(self, text: str) -> None:
-        """Report one thing, once."""
+        """Add a note, once."""
         if text not in self.found:
             self.found.append(text)
 
     def problems(self) -> tuple[ManifestProblem, ...]:
-        """Return them as a plugin's problems: warnings."""
+        """Return the notes as warnings of a plugin."""
         return warnings_in(self.file, self.found)

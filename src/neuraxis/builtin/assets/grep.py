@@ -1,10 +1,10 @@
 """Search lines with a regular expression in linear time.
 
-A model's pattern must not hang the process: Python's `re` backtracks, holds the
-interpreter while it does, and cannot be stopped. The patterns run on the engine of
+A model's pattern must not hang the process: Python's `re` backtracks, blocks the
+interpreter meanwhile, and cannot be stopped. The patterns run on the engine of
 `jsonschema-rs` instead, which the core installs anyway: its regular expressions
-(those of Rust) are automata, linear in the length of the line whatever the pattern,
-without look-around and back references.
+(Rust's) are automata that take linear time for any pattern, without look-around and
+back references.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SECONDS = 10.0
 PATTERN = 1000
 """Maximum characters of a pattern."""
 _LOOK = 2000
-"""Lines between two checks of the clock."""
+"""Lines between two checks of the time limit."""
 
 
 def matcher(pattern: str, ignore_case: bool) -> Callable[[str], bool]:

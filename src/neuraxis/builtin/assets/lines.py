@@ -59,7 +59,9 @@ def lines_of(value: Any) -> Lines:
         return Lines(
             len(pairs),
             lambda first: (
-                Line(f"{json.dumps(str(key), ensure_ascii=False)}: {said(item)}")
+                Line(
+                    f"{json.dumps(str(key), ensure_ascii=False)}: {line_of_item(item)}"
+                )
                 for key, item in pairs[first:]
             ),
         )
@@ -71,7 +73,7 @@ def lines_of(value: Any) -> Lines:
         return Lines(
             len(items),
             lambda first: (
-                Line(said(items[index])) for index in range(first, len(items))
+                Line(line_of_item(items[index])) for index in range(first, len(items))
             ),
         )
     raise CommandError(
@@ -84,7 +86,7 @@ def decoded(value: bytes) -> str:
     """Return bytes, or an object that contains bytes, as text.
 
     Raises:
-        CommandError: they are none.
+        CommandError: they are not text.
     """
     try:
         return str(value, "utf-8")
@@ -101,45 +103,47 @@ def is_table(value: Any) -> bool:
     return package in TABLES and cls.__name__ in ("DataFrame", "Table")
 
 
-def said(item: Any) -> str:
+def line_of_item(item: Any) -> str:
     """Return an item as one line of JSON, with descriptions where needed."""
     value = _plain(item, (), [PARTS])
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _plain(item: Any, around: tuple[int, ...], left: list[int]) -> Json:
+def _plain(item: Any, ancestors: tuple[int, ...], left: list[int]) -> Json:
     """Return the JSON form of an item.
 
     Args:
         item: a value.
-        around: the ids of its containers, since it may contain itself.
+        ancestors: the ids of its containers, since it may contain itself.
         left: the remaining number of parts.
     """
     left[0] -= 1
     if left[0] < 0:
         return describe(item)
     item = item.tolist() if hasattr(item, "tolist") else item
-    is_json, plain = to_json_value(item)
-    if is_json:
-        return plain
-    here = (*around, id(item))
-    if len(here) > DEPTH or id(item) in around:
+    has_json, json_form = to_json_value(item)
+    if has_json:
+        return json_form
+    containers = (*ancestors, id(item))
+    if len(containers) > DEPTH or id(item) in ancestors:
         return describe(item)
     if isinstance(item, Mapping):
         entries = cast("Mapping[Any, Any]", item).items()
-        return {str(key): _plain(value, here, left) for key, value in entries}
+        return {str(key): _plain(value, containers, left) for key, value in entries}
     if isinstance(item, list | tuple):
-        return [_plain(value, here, left) for value in cast("Sequence[Any]", item)]
+        return [
+            _plain(value, containers, left) for value in cast("Sequence[Any]", item)
+        ]
     return describe(item)
 
 
 def _of_text(text: str, first: int) -> Iterator[Line]:
     at = 0
     for _ in range(first):
-        found = text.find("\n", at)
-        if found < 0:
+        line_end = text.find("\n", at)
+        if line_end < 0:
             return
-        at = found + 1
+        at = line_end + 1
     while at < len(text):
         end = text.find("\n", at)
         stop = len(text) if end < 0 else end
@@ -150,5 +154,5 @@ def _of_text(text: str, first: int) -> Iterator[Line]:
 def _of_table(frame: Any, first: int) -> Iterator[Line]:
     for start in range(first, frame.height, _SLICE):
         for row in frame.slice(start, _SLICE).iter_rows(named=True):
-            shown = {name: cell(value) for name, value in row.items()}
-            yield Line(json.dumps(shown, ensure_ascii=False))
+            cells = {name: cell(value) for name, value in row.items()}
+            yield Line(json.dumps(cells, ensure_ascii=False))

@@ -15,7 +15,13 @@ from neuraxis.assets.embed import is_picture
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.pictures import part_of
 from neuraxis.builtin.assets import grep
-from neuraxis.builtin.assets.lines import Lines, decoded, is_table, lines_of, said
+from neuraxis.builtin.assets.lines import (
+    Lines,
+    decoded,
+    is_table,
+    line_of_item,
+    lines_of,
+)
 from neuraxis.builtin.images.pillow import picture_of
 from neuraxis.builtin.tables.frames import frame_of
 from neuraxis.builtin.tables.views import (
@@ -45,24 +51,24 @@ def asset_lines(asset: Any, start: int = 1, count: int = 50) -> dict[str, Json]:
     """Return lines of a text, or items of a list as JSON."""
     lines = lines_of(_opened(asset))
     _check_start(start - 1, lines)
-    lines_shown: list[Json] = []
+    entries: list[Json] = []
     cut: list[Json] = []
     used = 0
     for number, line in enumerate(lines.since(start - 1), start):
         text = beginning(line.text, LINE)
         used += cost(text) + 1
-        if number >= start + count or (lines_shown and used > CHARACTERS):
+        if number >= start + count or (entries and used > CHARACTERS):
             break
-        lines_shown.append(text)
+        entries.append(text)
         if len(line.text) > len(text):
             cut.append({"line": number, "characters": len(line.text)})
             if line.position >= 0:
                 cut[-1]["position"] = line.position
-    view: dict[str, Json] = {"lines": lines_shown, "total_lines": lines.total}
+    view: dict[str, Json] = {"lines": entries, "total_lines": lines.total}
     if cut:
         view["cut"] = cut
-    if start - 1 + len(lines_shown) < lines.total:
-        view["next_start"] = start + len(lines_shown)
+    if start - 1 + len(entries) < lines.total:
+        view["next_start"] = start + len(entries)
     return view
 
 
@@ -91,7 +97,7 @@ def asset_text(asset: Any, start: int = 0, count: int = 4000) -> dict[str, Json]
 
 
 def _json_of(value: Any) -> str:
-    """Return the JSON of a value; a description does not count.
+    """Return the JSON of a value; a description is not enough.
 
     Raises:
         CommandError: it has none.
@@ -103,7 +109,7 @@ def _json_of(value: Any) -> str:
             "asset_rows or describe_asset, or give it by its reference to a command "
             "that works with it."
         )
-    return said(value)
+    return line_of_item(value)
 
 
 def asset_grep(
@@ -118,20 +124,20 @@ def asset_grep(
     lines = lines_of(_opened(asset))
     _check_start(start - 1, lines)
     fits = grep.matcher(pattern, ignore_case)
-    found: list[Json] = []
+    matches: list[Json] = []
     used = 0
-    view: dict[str, Json] = {"matches": found, "total_lines": lines.total}
+    view: dict[str, Json] = {"matches": matches, "total_lines": lines.total}
     search = grep.matching(lines.since(start - 1), fits, context.cancelled)
     for index, line in search:
         text, at = grep.window(line.text, fits, MATCH)
         used += cost(text) + 40
-        if len(found) >= most or (found and used > CHARACTERS):
+        if len(matches) >= most or (matches and used > CHARACTERS):
             view["next_start"] = start + index
             break
         match: dict[str, Json] = {"line": start + index, "text": text}
         if line.position >= 0 and len(line.text) > MATCH:
             match["position"] = line.position + at
-        found.append(match)
+        matches.append(match)
     return view
 
 
@@ -158,20 +164,20 @@ def asset_rows(
         )
     _check_fields(items, columns or ())
     some = items[start : start + count]
-    rows_shown = (_item(item, columns) for item in some)
-    return rows_view(rows_shown, start, len(some), len(items))
+    values = (_item(item, columns) for item in some)
+    return rows_view(values, start, len(some), len(items))
 
 
 def _check_fields(items: Sequence[Any], columns: Sequence[str]) -> None:
     """Refuse a field name that no item has."""
-    left = set(columns)
-    for item in items if left else ():
+    unmatched = set(columns)
+    for item in items if unmatched else ():
         if isinstance(item, Mapping):
-            left -= cast("Mapping[Any, Any]", item).keys()
-        if not left:
+            unmatched -= cast("Mapping[Any, Any]", item).keys()
+        if not unmatched:
             return
-    if left:
-        raise CommandError(f"No item has the field {' or '.join(sorted(left))}.")
+    if unmatched:
+        raise CommandError(f"No item has the field {' or '.join(sorted(unmatched))}.")
 
 
 def _item(item: Any, columns: list[str] | None) -> Any:
@@ -186,43 +192,45 @@ def _item(item: Any, columns: list[str] | None) -> Any:
 def describe_asset(asset: Any) -> dict[str, Json]:
     """Describe an object: its kind, its size and its parts."""
     value = _opened(asset)
-    described: dict[str, Json] = {
+    description: dict[str, Json] = {
         "is": describe(value),
         "size": size_text(size_of(value)),
     }
     if isinstance(value, str):
-        described["characters"] = len(value)
-        described["lines"] = lines_of(value).total
+        description["characters"] = len(value)
+        description["lines"] = lines_of(value).total
     elif isinstance(value, Mapping):
         fields = cast("Mapping[Any, Any]", value)
-        described["fields"] = _fields(list(fields.items())[:KEYS])
+        description["fields"] = _fields(list(fields.items())[:KEYS])
         if len(fields) > KEYS:
-            described["more_fields"] = len(fields) - KEYS
+            description["more_fields"] = len(fields) - KEYS
     elif isinstance(value, list | tuple):
         items = cast("Sequence[Any]", value)
-        described["items"] = len(items)
-        described["first"] = [describe(item) for item in items[:3]]
+        description["items"] = len(items)
+        description["first"] = [describe(item) for item in items[:3]]
     elif is_table(value):
         frame = frame_of(value)
-        described["rows"] = frame.height
+        description["rows"] = frame.height
         schema = list(frame.schema.items())
-        described["columns"] = {name: str(kind)[:60] for name, kind in schema[:KEYS]}
+        description["columns"] = {name: str(kind)[:60] for name, kind in schema[:KEYS]}
         if len(schema) > KEYS:
-            described["more_columns"] = [name for name, _ in schema[KEYS : KEYS + 100]]
-    return described
+            description["more_columns"] = [
+                name for name, _ in schema[KEYS : KEYS + 100]
+            ]
+    return description
 
 
 def _fields(entries: Sequence[tuple[Any, Any]]) -> dict[str, Json]:
-    """Return what each field holds; a long name is cut and marked."""
-    described: dict[str, Json] = {}
+    """Describe each field; a long name is cut and marked."""
+    descriptions: dict[str, Json] = {}
     for number, (key, item) in enumerate(entries):
         name = str(key)
         if len(name) > NAME:
             name = f"{name[:NAME]}… ({len(name)} characters)"
-        while name in described:  # Two cut names may be equal.
+        while name in descriptions:  # two cut names may be equal
             name = f"{name} #{number + 1}"
-        described[name] = describe(item)
-    return described
+        descriptions[name] = describe(item)
+    return descriptions
 
 
 def look_at(asset: Any, context: Context) -> dict[str, Any]:
@@ -241,8 +249,8 @@ def look_at(asset: Any, context: Context) -> dict[str, Any]:
 def list_assets(context: Context, start: int = 0) -> dict[str, Json]:
     """List all objects stored in this session, the oldest first."""
     every = context.assets()
-    shown = fitting(every[start:])
-    return paged({"assets": shown}, start, len(shown), len(every), "total_assets")
+    page = fitting(every[start:])
+    return paged({"assets": page}, start, len(page), len(every), "total_assets")
 
 
 def _opened(asset: Any) -> Any:

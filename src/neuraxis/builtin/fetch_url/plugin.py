@@ -23,13 +23,15 @@ MOST_BYTES = 10 * client.MIB
 MOST_TAGS, MOST_CHARACTERS = 20_000, 1_000_000
 """Maximum tags and characters of a page whose main content is extracted.
 
-A larger page (without scripts) is converted whole: extraction time grows with the
-square of the page, conversion time does not.
+A larger page (without scripts) is converted whole: extraction takes quadratic time,
+conversion does not.
 """
 
 MOST_ATTRIBUTES = 2000
-"""Words in one tag, beyond which a page is converted whole: the parser of the main part
-compares each attribute with all before it."""
+"""Words in one tag above which a page is converted whole.
+
+The extractor's parser compares each attribute with all earlier ones.
+"""
 
 MOST_ENTITIES = 50_000
 """Maximum entities parsed in place: parsing takes quadratic time; see `_read_html`."""
@@ -52,9 +54,9 @@ _DROPPED = re.compile(
 )
 _MEANINGLESS = range(0xE000, 0xF8FF)
 _HEAD = 200_000
-"""Characters in which the title is searched."""
+"""Characters of a page that are searched for its title."""
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]{1,2000})", re.IGNORECASE)
-# No blank and no comment is tried twice: a page must not hold the reader up.
+# No blank and no comment is tried twice: a page must not cause quadratic time.
 _BEGINS_AS_HTML = re.compile(
     rb"(?:\s++|<!--(?>.*?-->))*+"
     rb"<(?:!doctype html|html|head|body|meta|title|script|div|p|h1|table)\b",
@@ -147,12 +149,12 @@ def _decode(answer: client.Response, is_html: bool) -> str:
         if body.startswith(mark):
             return body.decode(name, errors="replace")
     names = [answer.charset]
-    if is_html and (found := _META.search(body[:4096])):
-        name = found[1].decode("ascii")
+    if is_html and (declaration := _META.search(body[:4096])):
+        name = declaration[1].decode("ascii")
         # A declaration that is readable here cannot mean UTF-16 (WHATWG).
         names.append("utf-8" if name.lower().startswith("utf-16") else name)
-    if answer.content_type.endswith("xml") and (found := _XML.match(body[:400])):
-        names.append(found[1].decode("ascii"))
+    if answer.content_type.endswith("xml") and (declaration := _XML.match(body[:400])):
+        names.append(declaration[1].decode("ascii"))
     for name in names:
         if (text := _decoded(body, name)) is not None:
             return text
@@ -165,9 +167,9 @@ def _decode(answer: client.Response, is_html: bool) -> str:
 def _decoded(body: bytes, name: str | None) -> str | None:
     """Decode the body with the charset `name` if the web uses it."""
     try:
-        found = codecs.lookup(_ALIASES.get((name or "").lower(), name or "")).name
-        # Python has more codecs: rot13 and hex return no text from bytes.
-        return None if found in _NO_CHARSET else body.decode(found, errors="replace")
+        codec = codecs.lookup(_ALIASES.get((name or "").lower(), name or "")).name
+        # Python has other codecs: rot13 and hex do not decode bytes to text.
+        return None if codec in _NO_CHARSET else body.decode(codec, errors="replace")
     except (LookupError, UnicodeError, ValueError):
         return None
 
@@ -177,8 +179,8 @@ def _read_html(html: str, url: str) -> str:
     if html.count("&") <= MOST_ENTITIES:
         return _from_html(html, url)
     # A private-use letter stands for `&` during the conversion.
-    known = set(html)
-    mark = next((sign for sign in map(chr, _MEANINGLESS) if sign not in known), "")
+    characters = set(html)
+    mark = next((sign for sign in map(chr, _MEANINGLESS) if sign not in characters), "")
     if not mark:
         raise CommandError(
             "The page cannot be read: it has every sign that means none."
@@ -197,11 +199,11 @@ def _from_html(html: str, url: str) -> str:
     options = converter.ConversionOptions(
         base_url=url, extract_metadata=False, skip_images=True, max_depth=200
     )
-    whole = str(converter.convert(html, options).content or "")
+    markdown = str(converter.convert(html, options).content or "")
     if html.count("<") > MOST_TAGS or len(html) > MOST_CHARACTERS:
-        return whole
+        return markdown
     if most_attributes(html) > MOST_ATTRIBUTES:
-        return whole
+        return markdown
     main: str | None = trafilatura.extract(
         html,
         url=url,
@@ -213,6 +215,6 @@ def _from_html(html: str, url: str) -> str:
         with_metadata=False,
     )
     # On a short page the extractor drops too much.
-    if main and len(main) >= max(400, len(whole) // 20):
+    if main and len(main) >= max(400, len(markdown) // 20):
         return main
-    return whole or main or ""
+    return markdown or main or ""

@@ -1,7 +1,7 @@
-"""Editing of text files: append, or replace a passage.
+"""Edit text files: append, or replace a passage.
 
-The file's encoding and line ends stay as they are; what does not change is not decoded
-and written anew in another form.
+The file's encoding and line ends are kept; unchanged parts are not rewritten in another
+form.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _MARKED = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-"""In this order: the mark of UTF-32 begins with that of UTF-16."""
+"""Encodings by their mark; UTF-32 first, since its mark begins with UTF-16's."""
 
 
 def appended(data: bytes, text: str, path: str, *, own_line: bool) -> bytes:
-    """The file with a text at its end.
+    """Return the file with a text at its end.
 
     Args:
         data: the whole file.
-        text: what is added.
+        text: the text to add.
         path: for messages.
         own_line: begin on a line of its own, and end the last line as the file does.
 
     Raises:
-        CommandError: the file is no text, or its encoding cannot hold the text.
+        CommandError: the file is not a text, or its encoding cannot represent the text.
     """
     old, encoding, _ = _decoded(data, path)
     end = _line_end(old)
@@ -48,17 +48,17 @@ def appended(data: bytes, text: str, path: str, *, own_line: bool) -> bytes:
 
 
 def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> bytes:
-    """The file with a passage replaced.
+    """Return the file with a passage replaced.
 
     Args:
         data: the whole file.
-        old: the passage as it stands there.
-        new: what stands there afterwards.
+        old: the current passage.
+        new: the new passage.
         path: for messages.
         every: replace all places; without it there must be exactly one.
 
     Raises:
-        CommandError: the passage is not there, or stands there more than once.
+        CommandError: the passage is missing, or occurs more than once.
     """
     text, encoding, mark = _decoded(data, path)
     if old not in text:
@@ -67,18 +67,19 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> byte
     first = text.find(old)
     if first < 0:
         hint = ""
-        if (near := text.casefold().find(old.casefold())) >= 0:
-            hint = f" It has {quote(text[near : near + len(old)])}."
+        if (similar := text.casefold().find(old.casefold())) >= 0:
+            hint = f" It has {quote(text[similar : similar + len(old)])}."
         raise CommandError(
             f"{path!r} does not hold the passage {quote(old)}; nothing was changed."
             f"{hint} Read the file and write the passage exactly as it stands there."
         )
     if not every and text.find(old, first + 1) >= 0:
         lines = sorted({text.count("\n", 0, at) + 1 for at in _places(text, old)})
-        listed = ", ".join(map(str, lines[:10]))
+        line_numbers = ", ".join(map(str, lines[:10]))
         raise CommandError(
-            f"{path!r} holds the passage {quote(old)} more than once (line {listed}); "
-            "nothing was changed. Write more of the text around it, or every: true."
+            f"{path!r} holds the passage {quote(old)} more than once "
+            f"(line {line_numbers}); nothing was changed. Write more of the text "
+            "around it, or every: true."
         )
     size = len(text) + text.count(old) * (len(new) - len(old))
     if every and size > _LONGEST:  # before it is made
@@ -91,22 +92,22 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> byte
 
 
 def _places(text: str, old: str) -> list[int]:
-    found, at = list[int](), text.find(old)
-    while at >= 0 and len(found) < 100:
-        found.append(at)
+    positions, at = list[int](), text.find(old)
+    while at >= 0 and len(positions) < 100:
+        positions.append(at)
         at = text.find(old, at + 1)
-    return found
+    return positions
 
 
 def _decoded(data: bytes, path: str) -> tuple[str, str, bytes]:
     """Return the text, its encoding and its byte order mark."""
-    found = text_of(data)
-    if found is None:
+    decoded = text_of(data)
+    if decoded is None:
         raise CommandError(
             f"{path!r} is no text file ({len(data)} bytes); nothing was changed."
         )
     mark = next((mark for mark in _MARKED if data.startswith(mark)), b"")
-    plain = "utf-8" if found[1] == UTF_8 else "cp1252"
+    plain = "utf-8" if decoded[1] == UTF_8 else "cp1252"
     encoding = _MARKED.get(mark, plain)
     return data[len(mark) :].decode(encoding), encoding, mark
 

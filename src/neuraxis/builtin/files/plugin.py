@@ -18,12 +18,12 @@ from neuraxis.sandbox.files import workspace as files
 from neuraxis.specs import Json
 
 LISTED = 500
-"""Names where the call says no other number."""
+"""Default maximum number of listed names."""
 READ_BYTES = 100_000_000
 _TABLES = (".csv", ".tsv", ".parquet", ".ndjson", ".jsonl")
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 _SHOWN = 300
-"""Characters of a found line that are shown."""
+"""Maximum characters shown of a found line."""
 T = TypeVar("T")
 
 
@@ -45,24 +45,24 @@ def append_file(
     file_path: str, text: str, context: Context, own_line: bool = True
 ) -> dict[str, Json]:
     """Append a text; a missing file is created, with a warning."""
-    near: tuple[str, ...] | None = None
+    similar: tuple[str, ...] | None = None
     try:
         old = files.read_bytes(context.workspace, file_path, limit=_limit(context))
     except files.FileRefused as error:
         if error.near is None:
             raise CommandError(str(error)) from None
-        old, near = b"", error.near
+        old, similar = b"", error.near
     data = editing.appended(old, text, file_path, own_line=own_line)
-    made = _changed(context, file_path, data, "append")
-    if near is not None:
-        context.warn(file_was_made(file_path, near))
-    return made
+    result = _changed(context, file_path, data, "append")
+    if similar is not None:
+        context.warn(file_was_made(file_path, similar))
+    return result
 
 
 def replace_in_file(
     file_path: str, old: str, new: str, context: Context, every: bool = False
 ) -> dict[str, Json]:
-    """Replace a passage that stands in a file once, or every one."""
+    """Replace a passage that occurs once in a file, or every one."""
     data = workspace.read(context, file_path, _limit(context))
     data = editing.replaced(data, old, new, file_path, every=every)
     return _changed(context, file_path, data, "edit")
@@ -71,29 +71,29 @@ def replace_in_file(
 def copy_file(file_path: str, new_path: str, context: Context) -> dict[str, Json]:
     """Copy a file, byte for byte."""
     data = workspace.read(context, file_path, _limit(context))
-    made = _guarded(
+    result = _guarded(
         lambda: workspace.write_guarded(context, new_path, data, kind="copy")
     )
-    return {"file_path": made, "bytes": len(data)}
+    return {"file_path": result, "bytes": len(data)}
 
 
 def move_file(file_path: str, new_path: str, context: Context) -> dict[str, Json]:
     """Rename a file, or move it into another folder."""
-    made = _guarded(lambda: workspace.changes(context).move(file_path, new_path))
-    context.wrote(made)
-    return {"file_path": made}
+    result = _guarded(lambda: workspace.changes(context).move(file_path, new_path))
+    context.wrote(result)
+    return {"file_path": result}
 
 
 def delete_file(file_path: str, context: Context) -> dict[str, Json]:
-    """Delete a file, or a folder with nothing in it."""
+    """Delete a file, or an empty folder."""
     _guarded(lambda: workspace.changes(context).delete(file_path))
     return {"deleted": file_path}
 
 
 def make_folder(folder: str, context: Context) -> dict[str, Json]:
-    """Make a folder, and those on the way to it."""
-    made = _guarded(lambda: workspace.changes(context).make_folder(folder))
-    return {"folder": made}
+    """Make a folder and its missing parents."""
+    result = _guarded(lambda: workspace.changes(context).make_folder(folder))
+    return {"folder": result}
 
 
 def save_result(value: Any, file_path: str, context: Context) -> dict[str, Json]:
@@ -109,40 +109,42 @@ def save_result(value: Any, file_path: str, context: Context) -> dict[str, Json]
 def find_in_files(
     text: str, context: Context, folder: str = "", pattern: str = "", most: int = 100
 ) -> dict[str, Json]:
-    """Find the lines that hold a text, upper and lower case alike."""
+    """Find the lines that contain a text, ignoring case."""
     listing = _guarded(
         lambda: files.list_files(context.workspace, folder, pattern, most=20_000)
     )
-    wanted, found = text.casefold(), list[Json]()
+    folded, matches = text.casefold(), list[Json]()
     for name in listing.files:
         try:
             data = files.read_bytes(context.workspace, name, limit=_limit(context))
         except files.FileRefused:
             continue
         read = text_of(data)
-        if read is None or wanted not in read[0].casefold():
+        if read is None or folded not in read[0].casefold():
             continue
         for number, line in enumerate(read[0].split("\n"), 1):
-            if wanted in line.casefold():
-                if len(found) == most:
+            if folded in line.casefold():
+                if len(matches) == most:
                     context.warn(
                         f"More than {most} lines hold it; these are the first."
                     )
-                    return {"found": found, "more": True}
-                shown = line.rstrip("\r")
-                found.append({"file": name, "line": number, "text": shown[:_SHOWN]})
-    return {"found": found}
+                    return {"found": matches, "more": True}
+                line_text = line.rstrip("\r")
+                matches.append(
+                    {"file": name, "line": number, "text": line_text[:_SHOWN]}
+                )
+    return {"found": matches}
 
 
 def _changed(
     context: Context, file_path: str, data: bytes, kind: str
 ) -> dict[str, Json]:
-    made = _guarded(
+    result = _guarded(
         lambda: workspace.write_guarded(
             context, file_path, data, use="change", kind=kind
         )
     )
-    return {"file_path": made, "bytes": len(data)}
+    return {"file_path": result, "bytes": len(data)}
 
 
 def _guarded(change: Callable[[], T]) -> T:
@@ -157,17 +159,17 @@ def _limit(context: Context) -> int:
 
 
 def as_file(value: Any, ending: str, replaces: bytes = b"") -> bytes:
-    """The value in the format that an ending names.
+    """Return the value in the format of a file ending.
 
     Args:
-        value: what is written.
-        ending: of the file's name.
+        value: the value to write.
+        ending: the ending of the file's name.
         replaces: the file that it replaces.
 
     Raises:
-        CommandError: the format cannot hold it.
+        CommandError: the format cannot represent it.
     """
-    # each needs its library only where it is used
+    # each library is imported only if it is used
     if isinstance(value, bytes):
         return value
     package = type(value).__module__.partition(".")[0]
@@ -199,7 +201,7 @@ def read_file(
 ) -> dict[str, Json]:
     """Read a text file, or some of its lines."""
     text = workspace.read_text(context, file_path, _limit(context))
-    # as an editor and `asset_lines` count: a form feed or U+2028 ends no line
+    # lines as in editors and `asset_lines`: a form feed or U+2028 ends no line
     total = text.count("\n") + (not text.endswith("\n") and bool(text))
     first = (start or 1) - 1
     if first and first >= total:
@@ -212,7 +214,7 @@ def read_file(
 
 
 def _after(text: str, at: int, lines: int) -> int:
-    """Where so many lines from `at` on end."""
+    """Return the position after a number of lines from `at`."""
     for _ in range(lines):
         at = text.find("\n", at) + 1
         if not at:
@@ -223,16 +225,16 @@ def _after(text: str, at: int, lines: int) -> int:
 def list_files(
     context: Context, folder: str = "", pattern: str = "", most: int = LISTED
 ) -> dict[str, Json]:
-    """List files, sorted; a note says where there are more."""
-    found = _guarded(
+    """List files, sorted; a note says if there are more."""
+    listing = _guarded(
         lambda: files.list_files(context.workspace, folder, pattern, most=most)
     )
-    listed: dict[str, Json] = {"files": list(found.files)}
-    if found.more:
-        listed["more"] = True
+    result: dict[str, Json] = {"files": list(listing.files)}
+    if listing.more:
+        result["more"] = True
         context.warn(
             f"There are more than {most} files, and only {most} are listed: what is "
             "done with each of them leaves the others out. For all, list again with a "
             "larger most, or folder by folder."
         )
-    return listed
+    return result

@@ -1,6 +1,6 @@
 """Convert between pictures, arrays and picture files with Pillow.
 
-An array is a picture of height x width, or height x width x 1, 3 or 4, of bytes.
+An array is a picture if it has bytes of height x width, or height x width x 1, 3 or 4.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def opened(
 ) -> Any:
     """Open a picture file: upright, first frame only.
 
-    The size is checked before decoding: a small file may hold a huge picture.
+    The size is checked before decoding: a small file may contain a huge picture.
 
     Raises:
-        CommandError: it is no picture, or too large.
+        CommandError: it is not a picture, or too large.
     """
     image = pillow()
     problems = (
@@ -63,11 +63,11 @@ def opened(
         upright = pillow("ImageOps").exif_transpose(picture)
     except problems as error:
         first = str(error).partition("\n")[0].replace(" <_io.BytesIO object", "")
-        known = ", ".join(FORMATS)
+        formats = ", ".join(FORMATS)
         if isinstance(error, image.UnidentifiedImageError):
             first = "it is none"
         raise CommandError(
-            f"The file cannot be read as a picture ({known}): {first[:200]}."
+            f"The file cannot be read as a picture ({formats}): {first[:200]}."
         ) from None
     if frames > 1:
         warn(f"The file is a film of {frames} pictures; only the first is opened.")
@@ -79,7 +79,7 @@ def check_size(width: int, height: int, most: int = MOST_PIXELS) -> None:
     """Check the size of a picture.
 
     Raises:
-        CommandError: it may not.
+        CommandError: it is too large.
     """
     if width < 1 or height < 1 or width * height > most:
         raise CommandError(
@@ -124,7 +124,7 @@ def encoded(picture: Any, ending: str, quality: int) -> bytes:
     """Encode the picture as file bytes; JPEG gets a white background.
 
     Raises:
-        CommandError: the ending names no format we write.
+        CommandError: the ending's format is not supported.
     """
     kind = _SAVED.get(ending)
     if kind is None:
@@ -141,9 +141,9 @@ def encoded(picture: Any, ending: str, quality: int) -> bytes:
     elif picture.mode in ("CMYK", "YCbCr", "LAB", "HSV", "F"):
         picture = picture.convert("RGB")
     sink = io.BytesIO()
-    more = {} if kind == "PNG" else {"quality": quality}
+    options = {} if kind == "PNG" else {"quality": quality}
     try:
-        picture.save(sink, kind, **more)
+        picture.save(sink, kind, **options)
     except (OSError, ValueError) as error:
         raise CommandError(f"The picture cannot be written: {error}.") from None
     return sink.getvalue()

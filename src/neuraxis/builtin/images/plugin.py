@@ -21,9 +21,9 @@ def open_image(file_path: str, context: Context) -> Any:
     """Open a picture of the workspace."""
     pillow.pillow()
     limit = workspace.number(context, "images.file_bytes", FILE_BYTES)
-    most = workspace.number(context, "images.pixels", pillow.MOST_PIXELS)
+    max_pixels = workspace.number(context, "images.pixels", pillow.MOST_PIXELS)
     data = workspace.read(context, file_path, limit)
-    return pillow.opened(data, most, context.warn)
+    return pillow.opened(data, max_pixels, context.warn)
 
 
 def crop_image(
@@ -64,7 +64,7 @@ def crop_image(
 
 
 def _areas(given: Any) -> list[list[Point]]:
-    """Return polygons from an array or nested lists, as OCR gives them.
+    """Return polygons from an array or nested lists, as OCR returns them.
 
     A row is `x1 y1 x2 y2 …`, or a list of points `[x, y]`.
     """

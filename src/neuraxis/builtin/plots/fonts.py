@@ -1,8 +1,8 @@
 """Choose fonts that can draw the texts of a figure.
 
-Matplotlib's own font has no Chinese, Japanese or Korean glyphs. A system font that
-has them is added; a character without any font is drawn as a box and reported, where
-matplotlib would write a warning to the terminal.
+Matplotlib's own font has no Chinese, Japanese or Korean glyphs. A system font that has
+them is added; a character without any font is drawn as a box and reported, instead of
+matplotlib's warning on the terminal.
 """
 
 from __future__ import annotations
@@ -29,34 +29,36 @@ def fit(figure: Any, warn: Callable[[str], None]) -> None:
     texts: list[Any] = figure.findobj(
         needed("matplotlib.text", "plots", "Drawing").Text
     )
-    own = _signs_of(OWN)
+    own_signs = _signs_of(OWN)
     lacking: set[str] = set()
     for text in texts:
-        lacking |= {char for char in text.get_text() if _is_seen(char, own)}
+        lacking |= {char for char in text.get_text() if _is_seen(char, own_signs)}
     if not lacking:
         return
-    families, left = _others(frozenset(lacking))
+    families, missing = _others(frozenset(lacking))
     for text in texts:
-        words: str = text.get_text()
-        if lacking.intersection(words):
+        text_content: str = text.get_text()
+        if lacking.intersection(text_content):
             text.set_fontfamily([OWN, *families])
-            text.set_text(_boxed(words, left))
+            text.set_text(_boxed(text_content, missing))
     for axes in figure.axes:
         # Tick labels are created again when the figure is drawn.
         if type(axes.xaxis.get_major_formatter()).__name__ == "FuncFormatter":
             labels = [text.get_text() for text in axes.get_xticklabels()]
             axes.set_xticks(
-                axes.get_xticks(), [_boxed(words, left) for words in labels]
+                axes.get_xticks(),
+                [_boxed(text_content, missing) for text_content in labels],
             )
-    if left:
-        shown = "".join(sorted(left)[:20])
+    if missing:
+        missing_text = "".join(sorted(missing)[:20])
         warn(
-            f"No font of this computer has the signs {shown}: they are drawn as boxes."
+            f"No font of this computer has the signs {missing_text}: they are drawn "
+            "as boxes."
         )
 
 
-def _boxed(text: str, left: frozenset[str]) -> str:
-    return "".join(_BOX if char in left else char for char in text)
+def _boxed(text: str, missing: frozenset[str]) -> str:
+    return "".join(_BOX if char in missing else char for char in text)
 
 
 def _is_seen(char: str, signs: frozenset[int]) -> bool:
@@ -67,22 +69,22 @@ def _is_seen(char: str, signs: frozenset[int]) -> bool:
 def _others(lacking: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return fonts with these characters, and the characters without a font."""
     fonts = needed("matplotlib.font_manager", "plots", "Drawing a plot")
-    known = dict.fromkeys(str(font.name) for font in fonts.fontManager.ttflist)
+    families = dict.fromkeys(str(font.name) for font in fonts.fontManager.ttflist)
     likely = [
         name
-        for name in known
+        for name in families
         if any(part in name for part in _FAMILIES) and "Color" not in name
     ]
     used: list[str] = []
-    left = set(lacking)
+    missing = set(lacking)
     for name in likely[:_MOST_FONTS]:
-        has = {char for char in left if ord(char) in _signs_of(name)}
+        has = {char for char in missing if ord(char) in _signs_of(name)}
         if has:
             used.append(name)
-            left -= has
-        if not left:
+            missing -= has
+        if not missing:
             break
-    return tuple(used), frozenset(left)
+    return tuple(used), frozenset(missing)
 
 
 @lru_cache(maxsize=_MOST_FONTS)

@@ -1,7 +1,7 @@
 """Plot a table's columns as pictures with matplotlib.
 
-Only its object interface is used (`Figure`, the Agg canvas): `pyplot` keeps figures in
-the process, and two commands at once would draw into each other's.
+Only its object interface is used (`Figure`, the Agg canvas): `pyplot` stores figures in
+the process, and concurrent commands would draw into each other's.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 from neuraxis.builtin.plots import fonts
 from neuraxis.builtin.tables.frames import (
     check_columns,
+    errors_for_model,
     frame_of,
     library,
-    polars_errors,
 )
 from neuraxis.builtin.workspace import NOBODY
 from neuraxis.errors import CommandError, needed
@@ -25,7 +25,7 @@ from neuraxis.plugins.context import Context
 MOST_POINTS = 1_000_000
 MOST_BARS = 200
 FEW = 60
-"""Maximum values of a line that also shows its points."""
+"""Maximum values of a line whose points are also drawn."""
 MOST_IN_LEGEND = 8
 MOST_BAR_LABELS = 50
 _MOMENT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?$"
@@ -106,13 +106,13 @@ def plot_histogram(
     check_columns(frame, [column])
     _check_numbers(frame, column)
     figure, axes = _figure(width, height, title)
-    with polars_errors():
+    with errors_for_model():
         values = frame[column].drop_nulls().drop_nans()
         if values.dtype.is_float():
             values = values.filter(values.is_finite())
     if not values.len():
         raise CommandError(f"The column {column!r} holds no number.")
-    with polars_errors():
+    with errors_for_model():
         values = values.cast(library().Float64)  # Booleans have no ranges.
     try:
         axes.hist(values.to_numpy(), bins=bins, edgecolor="white")
@@ -165,8 +165,8 @@ def _moments(column: Any) -> Any:
         return column
     for kind, form in ((polars.Date, r"^\d{4}-\d\d-\d\d$"), (polars.Datetime, _MOMENT)):
         if column.str.contains(form).all():
-            found = column.str.strptime(kind, strict=False)
-            return found if found.null_count() == column.null_count() else column
+            parsed = column.str.strptime(kind, strict=False)
+            return parsed if parsed.null_count() == column.null_count() else column
     return column
 
 
@@ -286,7 +286,7 @@ def _picture(
         axes.set_ylabel(_plain(names[0]))
     elif len(names) <= MOST_IN_LEGEND:
         axes.legend()
-    else:  # Placed beside the plot, since it would hide the lines.
+    else:  # Placed next to the plot, since it would hide the lines.
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
     for axis in (axes.xaxis, axes.yaxis):
         form = axis.get_major_formatter()

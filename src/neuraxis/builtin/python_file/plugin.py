@@ -2,7 +2,7 @@
 
 Settings: `sandbox.mode` (default `auto`), `sandbox.seconds`, `sandbox.memory` (bytes),
 `sandbox.network` (default false), `sandbox.uid`, `sandbox.allow_none`.
-A call has no way to change any of them.
+A call cannot change them.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def run(file_path: str, context: Context) -> dict[str, Json]:
 
 
 def in_sandbox(script: str, context: Context, args: Sequence[str] = ()) -> Outcome:
-    """Run a script of the workspace as the settings say.
+    """Run a script of the workspace with the settings' limits.
 
     Raises:
-        CommandError: a setting is no number.
+        CommandError: a setting is not a number.
     """
     settings, usual = context.settings, Limits()
     outcome = run_python(
@@ -71,9 +71,9 @@ def _error(outcome: Outcome, script: str, context: Context) -> str:
     if not lines:
         return f"{ended}."
     network = _has_network(context)
-    more = traceback_hints.hint(lines[-1], script, context.workspace, network)
+    advice = traceback_hints.hint(lines[-1], script, context.workspace, network)
     text = f"{ended}: {lines[-1][:500]}"
-    return f"{text.rstrip('.')}. {more}" if more else text
+    return f"{text.rstrip('.')}. {advice}" if advice else text
 
 
 def _has_network(context: Context) -> bool:

@@ -1,7 +1,7 @@
 """Give advice on the last line of a script's traceback.
 
-A script has no keyboard, no screen and no package installation: Python's messages do
-not explain this to a model that knows other computers.
+A script has no keyboard, no screen and no package installation, and Python's messages
+do not explain that to a model.
 """
 
 from __future__ import annotations
@@ -50,37 +50,37 @@ _HIDDEN = re.compile(
 )
 
 
-def hint(output: str, script: str, workspace: Path, network: bool) -> str:
+def hint(message: str, script: str, workspace: Path, network: bool) -> str:
     """Return advice on an error of a script, or nothing.
 
     Args:
-        output: the last line of the traceback.
+        message: the last line of the traceback.
         script: the path of the script.
         workspace: the folder of the script and its modules.
         network: whether the script had network access.
     """
-    if found := _MISSING.match(output):
-        return _of_missing(found[1], script, workspace)
-    if found := _HIDDEN.match(output):
-        return _of_hidden(found[1] or found[2], script, workspace)
-    if not network and _OFFLINE.match(output):
+    if match := _MISSING.match(message):
+        return _of_missing(match[1], script, workspace)
+    if match := _HIDDEN.match(message):
+        return _of_hidden(match[1] or match[2], script, workspace)
+    if not network and _OFFLINE.match(message):
         return "A script has no network: fetch with a command, and give it the file."
     for pattern, text in _HINTS:
-        if re.match(pattern, output):
+        if re.match(pattern, message):
             return text
     return ""
 
 
 def _of_missing(name: str, script: str, workspace: Path) -> str:
     folder = script.rpartition("/")[0]
-    there = [
+    existing = [
         path
         for pattern in (f"**/{name}.py", f"**/{name}/__init__.py")
         for path in files.list_files(workspace, "", pattern, most=5).files
     ]
-    if there:
+    if existing:
         return (
-            f"There is {there[0]!r}, but a script imports from its own folder "
+            f"There is {existing[0]!r}, but a script imports from its own folder "
             f"({folder or 'the top of the workspace'}): move one of them."
         )
     return (
@@ -90,7 +90,7 @@ def _of_missing(name: str, script: str, workspace: Path) -> str:
 
 
 def _of_hidden(name: str, script: str, workspace: Path) -> str:
-    """Return advice where a file such as `random.py` hides a module."""
+    """Return advice if a file such as `random.py` hides a module."""
     folder = script.rpartition("/")[0]
     path = f"{folder}/{name}.py" if folder else f"{name}.py"
     if not (workspace / path).is_file():

@@ -1,8 +1,8 @@
 """Build a Polars expression from a condition `{column, op, value}`.
 
-There is no expression language: an operation is a word that config.yaml lists, a value
-is a value. A value that cannot be compared with its column is refused before Polars
-sees it.
+There is no expression language: an operation is a word listed in config.yaml, and a
+value is data. A value that cannot be compared with its column is refused before Polars
+gets it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
         if not isinstance(value, list) or not value:
             raise CommandError(f"{name} {op}: expected a list of values.")
         values = [_literal(name, kind, item) for item in cast("list[Json]", value)]
-        found = _among(column, kind, values)
-        return found if op == "in" else ~found
+        expression = _among(column, kind, values)
+        return expression if op == "in" else ~expression
     if op in _TEXTS:
         if not isinstance(value, str) or not _is_text(kind):
             raise CommandError(
@@ -66,8 +66,8 @@ def _among(column: Any, kind: Any, values: list[Any]) -> Any:
     elif kind.is_numeric() and any(isinstance(item, float) for item in values):
         column, kind = column.cast(polars.Float64), polars.Float64
     # strict=False: a value outside the column's type occurs in none of its cells.
-    listed = polars.Series(values, dtype=kind, strict=False).drop_nulls()
-    return column.is_in(listed.implode())
+    series = polars.Series(values, dtype=kind, strict=False).drop_nulls()
+    return column.is_in(series.implode())
 
 
 def _is_text(kind: Any) -> bool:
@@ -109,14 +109,14 @@ def _moment(name: str, kind: Any, text: str) -> Any:
             return written.to_date(strict=True)[0]
         if kind == polars.Time:
             return written.to_time(strict=True)[0]
-        found = written.to_datetime(strict=True, time_zone=kind.time_zone)[0]
+        moment = written.to_datetime(strict=True, time_zone=kind.time_zone)[0]
     except (polars.exceptions.PolarsError, AttributeError):
         raise CommandError(
             f"{name}: expected {kind} as ISO text such as 2026-01-31, got "
             f"{quote(text)}."
         ) from None
-    if found.tzinfo and not kind.time_zone:
+    if moment.tzinfo and not kind.time_zone:
         raise CommandError(
             f"{name}: the column has no time zone; leave it out of {quote(text)}."
         )
-    return found
+    return moment

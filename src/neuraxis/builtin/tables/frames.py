@@ -29,16 +29,16 @@ def library() -> Any:
     return needed("polars", "tables", "Working with tables")
 
 
-def polars_errors() -> AbstractContextManager[None]:
-    """Return a Polars error message for the model, without its drawings."""
-    return tables.polars_errors(library())
+def errors_for_model() -> AbstractContextManager[None]:
+    """Convert Polars errors to `CommandError`, without their drawings."""
+    return tables.errors_for_model(library())
 
 
 def frame_of(value: Any) -> Any:
     """Return the table, or JSON rows, as a Polars data frame.
 
     Raises:
-        CommandError: it is no table.
+        CommandError: it is not a table.
         MissingExtra: Polars, or what it needs to read another library's table.
     """
     polars = library()
@@ -46,7 +46,7 @@ def frame_of(value: Any) -> Any:
         return value
     package = type(value).__module__.partition(".")[0]
     try:
-        with polars_errors():
+        with errors_for_model():
             if package in ("pandas", "pyarrow"):
                 needed("pyarrow", "tables", f"Taking a table of {package}")
                 return (
@@ -95,7 +95,7 @@ def parse(
     """Parse a file's bytes as a table; warn of text columns.
 
     Raises:
-        CommandError: they are none, or more than `most` rows.
+        CommandError: they are not a table, or have more than `most` rows.
     """
     return tables.read_frame(library(), data, ending, separator, most, warn)
 
@@ -113,11 +113,11 @@ def written(frame: Any, ending: str, replaces: bytes = b"") -> bytes:
     """
     sink = io.BytesIO()
     _check_writable(frame, ending)
-    with polars_errors():
+    with errors_for_model():
         match ending:
             case ".csv" | ".tsv":
-                kept = csv_format.format_of(replaces, ending)
-                frame.write_csv(sink, **structs.asdict(kept))
+                options = csv_format.format_of(replaces, ending)
+                frame.write_csv(sink, **structs.asdict(options))
             case ".parquet":
                 frame.write_parquet(sink)
             case ".json":
@@ -171,17 +171,17 @@ def check_columns(frame: Any, names: Sequence[str]) -> None:
     """Check that all columns exist.
 
     Raises:
-        CommandError: it names the nearest ones, and those there are.
+        CommandError: one is missing; names the nearest and the existing ones.
     """
-    known: list[str] = frame.columns
+    columns_: list[str] = frame.columns
     for name in names:
-        if name not in known:
-            hint = did_you_mean([_named(one) for one in nearest(name, known)])
-            more = f", … ({len(known) - 30} more)" if len(known) > 30 else ""
-            listed = ", ".join(map(_named, known[:30])) + more
+        if name not in columns_:
+            hint = did_you_mean([_named(one) for one in nearest(name, columns_)])
+            omitted = f", … ({len(columns_) - 30} more)" if len(columns_) > 30 else ""
+            column_list = ", ".join(map(_named, columns_[:30])) + omitted
             raise CommandError(
                 f"The table has no column {name!r}.{hint} Its columns: "
-                f"{listed or 'none'}."
+                f"{column_list or 'none'}."
             )
 
 

@@ -32,10 +32,10 @@ def read_table(
     frames.library()
     limit = workspace.number(context, "tables.file_bytes", FILE_BYTES)
     data = workspace.read(context, file_path, limit)
-    most = workspace.number(context, "tables.rows", frames.MOST_ROWS)
+    max_rows = workspace.number(context, "tables.rows", frames.MOST_ROWS)
     ending = workspace.ending(file_path)
     try:
-        frame = frames.parse(data, ending, separator, most, context.warn)
+        frame = frames.parse(data, ending, separator, max_rows, context.warn)
     except CommandError as error:
         raise CommandError(f"{file_path!r}: {error}") from None
     return select_columns(frame, columns) if columns else frame
@@ -45,7 +45,7 @@ def select_columns(table: Any, columns: list[str]) -> Any:
     """Return the columns in the requested order."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns)
-    with frames.polars_errors():
+    with frames.errors_for_model():
         return frame.select(columns)
 
 
@@ -54,15 +54,15 @@ def filter_rows(
 ) -> Any:
     """Return the rows that meet all conditions, or any of them."""
     frame = frames.frame_of(table)
-    with frames.polars_errors():
-        tests = [condition(frame, given) for given in conditions]
+    with frames.errors_for_model():
+        tests = [condition(frame, condition_) for condition_ in conditions]
     polars = frames.library()
     joined = (
         polars.all_horizontal(tests)
         if match == "all"
         else (polars.any_horizontal(tests))
     )
-    with frames.polars_errors():
+    with frames.errors_for_model():
         return frame.filter(joined)
 
 
@@ -70,7 +70,7 @@ def sort_rows(table: Any, columns: list[str], descending: bool = False) -> Any:
     """Sort rows stably; empty cells come last."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns)
-    with frames.polars_errors():
+    with frames.errors_for_model():
         return frame.sort(
             columns, descending=descending, nulls_last=True, maintain_order=True
         )
@@ -80,11 +80,11 @@ def group_rows(table: Any, by: list[str], aggregations: list[dict[str, Json]]) -
     """Group rows; groups stay in the order of first appearance."""
     frame = frames.frame_of(table)
     frames.check_columns(frame, by)
-    made = [_aggregation(frame, given) for given in aggregations]
-    with frames.polars_errors():
+    expressions = [_aggregation(frame, given) for given in aggregations]
+    with frames.errors_for_model():
         if not by:
-            return frame.select(made)
-        return frame.group_by(by, maintain_order=True).agg(made)
+            return frame.select(expressions)
+        return frame.group_by(by, maintain_order=True).agg(expressions)
 
 
 def _aggregation(frame: Any, given: dict[str, Json]) -> Any:
@@ -100,8 +100,8 @@ def _aggregation(frame: Any, given: dict[str, Json]) -> Any:
         raise CommandError(
             f"{function}: the column {column!r} holds {kind}; expected numbers."
         )
-    made = _made(polars, polars.col(str(column)), function, kind)
-    return made.alias(str(given.get("name") or f"{column}_{function}"))
+    expression = _made(polars, polars.col(str(column)), function, kind)
+    return expression.alias(str(given.get("name") or f"{column}_{function}"))
 
 
 def _made(polars: Any, column: Any, function: str, kind: Any) -> Any:
@@ -123,17 +123,17 @@ def join_tables(
 ) -> Any:
     """Join two tables where their key columns are equal."""
     first, second = frames.frame_of(left), frames.frame_of(right)
-    others = right_on or on
-    if len(others) != len(on):
+    right_keys = right_on or on
+    if len(right_keys) != len(on):
         raise CommandError("right_on: expected as many columns as in on.")
     frames.check_columns(first, on)
-    frames.check_columns(second, others)
-    with frames.polars_errors():
-        _check_growth(first, second, on, others)
+    frames.check_columns(second, right_keys)
+    with frames.errors_for_model():
+        _check_growth(first, second, on, right_keys)
         return first.join(
             second,
             left_on=on,
-            right_on=others,
+            right_on=right_keys,
             how=how,
             suffix=_suffix(first.columns, second.columns),
             maintain_order="left_right",
@@ -146,24 +146,24 @@ def _suffix(left: list[str], right: list[str]) -> str:
 
     The left table may have such a column from an earlier join.
     """
-    shared, taken = set(left) & set(right), {*left, *right}
+    shared, used = set(left) & set(right), {*left, *right}
     suffixes = (f"_right{number if number > 1 else ''}" for number in count(1))
     return next(
         suffix
         for suffix in suffixes
-        if not any(f"{name}{suffix}" in taken for name in shared)
+        if not any(f"{name}{suffix}" in used for name in shared)
     )
 
 
 def _check_growth(first: Any, second: Any, on: list[str], others: list[str]) -> None:
     """Refuse a join whose repeated keys would exceed the memory."""
     polars = frames.library()
-    keys = "".join((*on, *others))  # Longer than any name, so that it is unique.
+    keys = "".join((*on, *others))  # longer than any name, so unique
     left = first.group_by(on).agg(polars.len().alias(f"left {keys}"))
     right = second.group_by(others).agg(polars.len().alias(f"right {keys}"))
-    both = left.join(right, left_on=on, right_on=others, how="inner")
-    here, there = polars.col(f"left {keys}"), polars.col(f"right {keys}")
-    rows = both.select((here.cast(polars.Int64) * there).sum()).item()
+    joined = left.join(right, left_on=on, right_on=others, how="inner")
+    left_count, right_count = polars.col(f"left {keys}"), polars.col(f"right {keys}")
+    rows = joined.select((left_count.cast(polars.Int64) * right_count).sum()).item()
     grows = rows > max(first.height, second.height)
     cells = rows * (first.width + second.width)
     if rows > frames.MOST_ROWS or (grows and cells > MOST_CELLS):
@@ -180,30 +180,30 @@ def describe_table(table: Any, columns: list[str] | None = None) -> dict[str, Js
     frame = frames.frame_of(table)
     frames.check_columns(frame, columns or ())
     names: list[str] = columns or frame.columns
-    described: list[Json] = []
-    with frames.polars_errors():
+    column_descriptions: list[Json] = []
+    with frames.errors_for_model():
         for name in names[:DESCRIBED]:
-            described.append(_column(frame, name))
-    found: dict[str, Json] = {"rows": frame.height, "columns": described}
+            column_descriptions.append(_column(frame, name))
+    result: dict[str, Json] = {"rows": frame.height, "columns": column_descriptions}
     if len(names) > DESCRIBED:
-        found["more_columns"] = names[DESCRIBED : DESCRIBED + 100]
-    return found
+        result["more_columns"] = names[DESCRIBED : DESCRIBED + 100]
+    return result
 
 
 def _column(frame: Any, name: str) -> dict[str, Json]:
     column = frame[name]
-    described: dict[str, Json] = {
+    description: dict[str, Json] = {
         "name": name,
         "type": str(column.dtype)[:60],
         "empty": column.null_count(),
     }
     if column.dtype.is_nested() or column.dtype == frames.library().Object:
-        return described
-    described["distinct"] = column.drop_nulls().n_unique()
-    for what in ("min", "max", "mean", "std"):
-        if what in ("min", "max") or column.dtype.is_numeric():
-            described[what] = _short_value(getattr(column, what)())
-    return described
+        return description
+    description["distinct"] = column.drop_nulls().n_unique()
+    for statistic in ("min", "max", "mean", "std"):
+        if statistic in ("min", "max") or column.dtype.is_numeric():
+            description[statistic] = _short_value(getattr(column, statistic)())
+    return description
 
 
 def _short_value(value: Any) -> Json:

@@ -1,7 +1,7 @@
 """Render part of a table as JSON that fits inline.
 
-The rows may also be passed on by reference, so a note never appears among the data: a
-cut cell is listed beside the rows, under `cut`.
+The rows may also be passed by reference, so the data never contains notes: cut cells
+are listed next to the rows, under `cut`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHARACTERS = 8_000
 LARGEST = 15_000
 """Maximum bytes of one view, as the runtime measures its JSON."""
 CELL = 500
-"""Minimum characters shown of each cell; more if there are few."""
+"""Minimum characters shown of each cell; more if there are few cells."""
 _LEAST = 20
 
 
@@ -32,8 +32,8 @@ def cell(value: Any) -> Json:
         return value
     if isinstance(value, float) and value != value:
         return None
-    is_json, plain = to_json_value(value)
-    return plain if is_json else describe(value)
+    has_json, json_form = to_json_value(value)
+    return json_form if has_json else describe(value)
 
 
 def rows_of(
@@ -61,24 +61,24 @@ def rows_view(
     items: Iterator[Any], start: int, count: int, total: int
 ) -> dict[str, Json]:
     """Return up to `count` rows or items from `start`, with cuts."""
-    shown: list[Json] = []
+    rows_shown: list[Json] = []
     cut: list[Json] = []
     used = 0
     for index, item in enumerate(items, start):
         cells = max(1, len(cast("Any", item))) if isinstance(item, dict) else 1
-        each = CHARACTERS // cells - 100
-        row, shorter = _row(item, index, max(CELL, each // count))
-        if not shown and cost([row, shorter]) > CHARACTERS:
-            row, shorter = _row(item, index, max(_LEAST, each))
+        cell_limit = CHARACTERS // cells - 100
+        row, shorter = _row(item, index, max(CELL, cell_limit // count))
+        if not rows_shown and cost([row, shorter]) > CHARACTERS:
+            row, shorter = _row(item, index, max(_LEAST, cell_limit))
         used += cost([row, shorter])
-        if shown and used > CHARACTERS:
+        if rows_shown and used > CHARACTERS:
             break
-        shown.append(row)
+        rows_shown.append(row)
         cut += shorter
-    view: dict[str, Json] = {"rows": shown}
+    view: dict[str, Json] = {"rows": rows_shown}
     if cut:
         view["cut"] = cut
-    return paged(view, start, len(shown), total, "total_rows")
+    return paged(view, start, len(rows_shown), total, "total_rows")
 
 
 def _row(item: Any, index: int, room: int) -> tuple[Json, list[Json]]:
@@ -115,10 +115,10 @@ def cost(value: Json) -> int:
 
 
 def beginning(text: str, room: int) -> str:
-    """Return the beginning of a text that costs at most that much."""
+    """Return the longest beginning of a text within a cost."""
     part = text[:room]
-    while (taken := len(json.dumps(part)) * CHARACTERS // LARGEST) > room:
-        part = part[: len(part) * room // taken]
+    while (length := len(json.dumps(part)) * CHARACTERS // LARGEST) > room:
+        part = part[: len(part) * room // length]
     return part
 
 

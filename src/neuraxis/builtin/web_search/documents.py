@@ -1,10 +1,10 @@
 """Search a folder of text files with a SQLite FTS5 index.
 
-The folder is that of the setting `search.folder`. Files are read through
-`sandbox.files`, so links, dot names and huge files are left out. The index lies in the
-user's cache and follows the files' times and sizes; where it cannot be written, or is
-broken, it is built in memory. URLs are paths relative to the workspace where the
-folder lies in it, so that `file_reader` takes them, else relative to the folder.
+The setting `search.folder` names the folder. Files are read through `sandbox.files`, so
+links, dot names and huge files are omitted. The index is in the user's cache and
+follows the files' times and sizes; if it cannot be written, or is broken, it is built
+in memory. URLs are paths relative to the workspace if the folder is in it, so that
+`file_reader` accepts them, else relative to the folder.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def search(query: str, most: int, context: Context) -> list[Hit]:
     if not words:
         raise CommandError(f"The query {query[:60]!r} holds no word to search for.")
     try:
-        with contextlib.closing(_kept(folder)) as index:
+        with contextlib.closing(_open_index(folder)) as index:
             rows = _rows(index, folder, words, most, context)
     except (OSError, sqlite3.Error):
         # The cache is not writable, broken, or locked by another process.
@@ -73,40 +73,40 @@ def _rows(
 ) -> list[tuple[str, str, str]]:
     _refresh(index, folder, context)
     # Quoted words only: no part of the query is read as FTS syntax.
-    wanted = " OR ".join(f'"{word}"' for word in words)
+    expression = " OR ".join(f'"{word}"' for word in words)
     return index.execute(
         "select file.path, page.title, snippet(page, 2, '', '', ' … ', 40) from page "
         "join file on file.id = page.rowid where page match ? "
         "order by bm25(page, 8.0, 4.0, 1.0), file.path limit ?",
-        (wanted, most),
+        (expression, most),
     ).fetchall()
 
 
 def _folder(context: Context) -> Path:
-    given = context.settings.get("search.folder")
-    if not given:
+    setting = context.settings.get("search.folder")
+    if not setting:
         raise CommandError(
             "Searching documents needs the setting search.folder: a folder with text, "
             "Markdown or HTML files."
         )
     # Relative to the working directory, like every path of a setting.
-    folder = Path(str(given)).expanduser().resolve()
+    folder = Path(str(setting)).expanduser().resolve()
     if not folder.is_dir():
         raise CommandError(
-            f"The folder of the setting search.folder ({given}) is not there."
+            f"The folder of the setting search.folder ({setting}) is not there."
         )
     return folder
 
 
 def _prefix(folder: Path, workspace: Path) -> str:
     try:
-        inside = folder.relative_to(workspace.resolve())
+        relative = folder.relative_to(workspace.resolve())
     except ValueError:
         return ""
-    return f"{inside.as_posix()}/" if inside.parts else ""
+    return f"{relative.as_posix()}/" if relative.parts else ""
 
 
-def _kept(folder: Path) -> sqlite3.Connection:
+def _open_index(folder: Path) -> sqlite3.Connection:
     """Open the folder's index in the user's cache."""
     name = hashlib.sha256(str(folder).encode()).hexdigest()[:32]
     place = user_dir("cache") / "search"
@@ -133,29 +133,29 @@ def _refresh(index: sqlite3.Connection, folder: Path, context: Context) -> None:
         )
     names = [name for name in listing.files if name.lower().endswith(_SUFFIXES)]
     large: list[str] = []
-    known = {
+    indexed = {
         path: (number, changed, size)
         for number, path, changed, size in index.execute(
             "select id, path, changed, size from file"
         )
     }
     with index:
-        for path in known.keys() - set(names):
-            _drop(index, known[path][0])
+        for path in indexed.keys() - set(names):
+            _drop(index, indexed[path][0])
         for done, name in enumerate(names):
             if context.cancelled.is_set():
                 raise CommandError("The search was stopped.")
             try:
-                found = (folder / name).lstat()
+                status = (folder / name).lstat()
             except OSError:
                 continue
-            state = (found.st_mtime_ns, found.st_size)
-            if found.st_size > MOST_BYTES:
+            state = (status.st_mtime_ns, status.st_size)
+            if status.st_size > MOST_BYTES:
                 large.append(quote(name))
-            if name in known and known[name][1:] == state:
+            if name in indexed and indexed[name][1:] == state:
                 continue
-            if name in known:
-                _drop(index, known[name][0])
+            if name in indexed:
+                _drop(index, indexed[name][0])
             if done % 200 == 199:
                 context.progress(f"indexing {folder.name}", done / len(names))
             _add(index, folder, name, state)
@@ -175,11 +175,11 @@ def _add(
     index: sqlite3.Connection, folder: Path, name: str, state: tuple[int, int]
 ) -> None:
     try:
-        found = text_of(files.read_bytes(folder, name, limit=MOST_BYTES))
+        decoded = text_of(files.read_bytes(folder, name, limit=MOST_BYTES))
     except files.FileRefused:
-        found = None
+        decoded = None
     # Binary, too large or linked files are recorded, so that they are not read again.
-    text = found[0] if found else ""
+    text = decoded[0] if decoded else ""
     title, body = _title_and_body(name, text)
     number = index.execute(
         "insert into file (path, changed, size) values (?, ?, ?)", (name, *state)
@@ -193,9 +193,9 @@ def _add(
 def _title_and_body(name: str, text: str) -> tuple[str, str]:
     stem = PurePosixPath(name).stem.replace("_", " ").replace("-", " ")
     if name.lower().endswith((".html", ".htm")):
-        found = _TITLE.search(text)
+        match = _TITLE.search(text)
         plain = html.unescape(_TAG.sub(" ", _DROPPED.sub(" ", text)))
-        title = html.unescape(found[1]) if found else ""
+        title = html.unescape(match[1]) if match else ""
         return " ".join(title.split()) or stem, plain
     first = next((line for line in text.splitlines() if line.strip()), "")
     heading = first.startswith("#") or len(first) <= 80

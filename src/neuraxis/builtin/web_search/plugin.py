@@ -1,7 +1,8 @@
 """Search with the provider of the setting `search.provider`.
 
-`google` (Programmable Search Engine), `searxng` (a server of one's own), `documents`
-(a folder of this computer) or `ddgs` (the package of the extra `search`).
+The providers are `google` (Programmable Search Engine), `searxng` (the user's own
+server), `documents` (a folder on this computer) and `ddgs` (the package of the extra
+`search`).
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ def search(query: str, context: Context) -> dict[str, Json]:
     hits: dict[str, Hit] = {}
     for hit in _hits(provider, query.strip(), most, context):
         hits.setdefault(hit.url, hit)
-    found = list(hits.values())[:most]
+    results = list(hits.values())[:most]
     return {
-        "urls": [hit.url for hit in found],
+        "urls": [hit.url for hit in results],
         "results": [
             {"title": hit.title, "url": hit.url, "snippet": hit.snippet}
-            for hit in found
+            for hit in results
         ],
     }
 
@@ -58,16 +59,16 @@ def _hits(provider: str, query: str, most: int, context: Context) -> list[Hit]:
 def _provider(context: Context) -> str:
     """Return the named provider, else the first that is configured."""
     settings = context.settings
-    named = settings.get("search.provider")
-    if named is not None:
-        if named not in PROVIDERS:
+    provider = settings.get("search.provider")
+    if provider is not None:
+        if provider not in PROVIDERS:
             raise CommandError(
-                f"The setting search.provider is {named!r}; it can be one of "
+                f"The setting search.provider is {provider!r}; it can be one of "
                 f"{', '.join(PROVIDERS)}."
             )
-        return str(named)
-    if found := provider_of(settings):
-        return found
+        return str(provider)
+    if configured := provider_of(settings):
+        return configured
     raise CommandError(SET_UP)
 
 
@@ -81,10 +82,10 @@ def provider_of(settings: Settings) -> str:
 
 
 def _most(context: Context) -> int:
-    given = context.settings.get("search.results", 10)
+    setting = context.settings.get("search.results", 10)
     try:
-        return max(1, min(50, int(given)))
+        return max(1, min(50, int(setting)))
     except (TypeError, ValueError):
         raise CommandError(
-            f"The setting search.results must be a whole number, not {given!r}."
+            f"The setting search.results must be a whole number, not {setting!r}."
         ) from None

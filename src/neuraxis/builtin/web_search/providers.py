@@ -1,7 +1,7 @@
 """Query search servers, through `sandbox.http` only.
 
-The exception is `ddgs`: that package makes its own requests, to search engines of its
-choice. It is used only where the setting names it.
+The exception is `ddgs`: that package sends its own requests, to search engines of its
+choice. It is used only if the setting names it.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def google(query: str, most: int, context: Context) -> list[Hit]:
             "and the setting search.engine (the id of the search engine)."
         )
     base = str(settings.get("search.google_url", _GOOGLE))
-    asked = {"key": key, "cx": engine, "q": query, "num": min(most, 10)}
-    tree = _ask(base, asked, "google", context)
+    query_fields = {"key": key, "cx": engine, "q": query, "num": min(most, 10)}
+    tree = _ask(base, query_fields, "google", context)
     return _read(tree.get("items"), ("title", "link", "snippet"))
 
 
@@ -68,24 +68,24 @@ def searxng(query: str, most: int, context: Context) -> list[Hit]:
 
 
 def ddgs(query: str, most: int, context: Context) -> list[Hit]:
-    """Search with the package `ddgs`, which asks public search engines."""
+    """Search with the package `ddgs`, which uses public search engines."""
     package = needed("ddgs", "search", "Searching with ddgs")
     try:
-        found: Json = package.DDGS(timeout=10).text(query, max_results=most)
+        results: Json = package.DDGS(timeout=10).text(query, max_results=most)
     except Exception as error:  # noqa: BLE001 - the package raises many kinds of its own
         raise CommandError(
             f"The search with ddgs failed ({type(error).__name__})."
         ) from None
-    return _read(found, ("title", "href", "body"))
+    return _read(results, ("title", "href", "body"))
 
 
 def _ask(
-    base: str, asked: Mapping[str, object], name: str, context: Context
+    base: str, query_fields: Mapping[str, object], name: str, context: Context
 ) -> dict[str, Json]:
     # Errors never quote the request: its query string holds the key.
     try:
         answer = client.fetch(
-            f"{base}?{urlencode(asked)}",
+            f"{base}?{urlencode(query_fields)}",
             limits=_LIMITS,
             allowed_hosts=(*context.allowed_hosts, *_server(base, name, context)),
             accept="application/json",
@@ -94,7 +94,9 @@ def _ask(
     except client.RequestRefused as error:
         detail = str(error)
         # The parser quotes the URL; other messages name only the host.
-        if '"' in detail or (asked.get("key") and str(asked["key"]) in detail):
+        if '"' in detail or (
+            query_fields.get("key") and str(query_fields["key"]) in detail
+        ):
             detail = "its address is not allowed"
         raise CommandError(f"The search with {name} failed: {detail}") from None
     except client.RequestFailed as error:
@@ -115,7 +117,7 @@ def _ask(
 
 
 def _server(base: str, name: str, context: Context) -> tuple[str, ...]:
-    """The user's own server is allowed because the setting names it."""
+    """Return the allowed hosts: the server that the user's setting names."""
     if name != "searxng" or context.settings.is_of_project("search.url"):
         return ()
     try:

@@ -1,1 +1,1 @@
-"""What a person sees in the terminal: text, progress, answers, pictures."""
+"""Terminal output: text, progress, answers, pictures."""

@@ -1,4 +1,4 @@
-"""Markdown of a model's answer, shown block by block as it comes."""
+"""Render the Markdown of a streaming answer, block by block."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from neuraxis.cli.standard_output import stdout
 _MARKDOWN = re.compile(
     r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,9}[.)] |\||>|```|~~~)|\*\*[^\s*]|`[^`\n]", re.M
 )
-"""What makes a text Markdown; any other text is shown as it is."""
+"""Signs of Markdown; any other text is printed unchanged."""
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)")
 
 
 def complete_blocks(text: str) -> int:
-    """Return the length of the blocks that cannot change."""
+    """Return the length of the blocks that are complete."""
     end, position, fenced = 0, 0, False
     for line in text.splitlines(keepends=True):
         position += len(line)
@@ -29,11 +29,11 @@ def complete_blocks(text: str) -> int:
 def print_markdown(text: str, *, after: bool = False) -> None:
     """Print text to standard output: Markdown rendered on a terminal.
 
-    Line breaks stay, since models mean them; links are shown with their address.
+    Line breaks are kept, since models intend them; links are shown with their address.
 
     Args:
         text: whole blocks.
-        after: a blank line comes first, since another block stands above.
+        after: whether a blank line comes first, since another block precedes.
     """
     text = inert("\n" * after + text.strip("\n"))
     out = stdout()
@@ -49,12 +49,12 @@ def print_markdown(text: str, *, after: bool = False) -> None:
     from rich.segment import Segment, Segments
 
     console = Console(file=out, highlight=False)
-    shown = Markdown(_with_breaks(text), hyperlinks=False, code_theme="ansi_dark")
+    rendered = Markdown(_with_breaks(text), hyperlinks=False, code_theme="ansi_dark")
     # entities such as &#8238; become characters only in the rendering
     console.print(
         Segments(
             Segment(inert(part.text), part.style, part.control)
-            for part in console.render(shown)
+            for part in console.render(rendered)
         )
     )
 

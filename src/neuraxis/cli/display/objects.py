@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ROWS, COLUMNS = 10, 8
 """Maximum rows and columns shown of a table."""
 _WIDTH, _HEIGHT = 60, 40
-"""Maximum cells of a picture; each shows two pixels, one above the other."""
+"""Maximum cells of a picture; each shows two pixels vertically."""
 
 
 def shown(value: Any) -> RenderableType | None:
@@ -36,12 +36,12 @@ def shown(value: Any) -> RenderableType | None:
 
 def print_object(value: Any) -> bool:
     """Print a table or picture; return whether it is one."""
-    found = shown(value)
-    if found is None:
+    rendered = shown(value)
+    if rendered is None:
         return False
     from rich.console import Console  # slow to import
 
-    Console(file=stdout(), highlight=False).print(found)
+    Console(file=stdout(), highlight=False).print(rendered)
     return True
 
 

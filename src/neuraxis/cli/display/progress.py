@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–", "yellow")}
 _BESIDE = ("success", "sandbox")
-"""Result fields shown elsewhere: by the step's mark, or by `doctor`."""
+"""Result fields that are not repeated: shown by the step's mark or `doctor`."""
 _LINES = 12
 """Maximum lines shown of a command's output; the journal has all."""
 
@@ -49,8 +49,9 @@ class Live:
     """Live progress display: a callable for events, with `close` at the end.
 
     Args:
-        aloud: show the model's prose on standard output as it comes, block by block.
-        results: show what each command gave.
+        aloud: show the model's prose on standard output while it streams, block by
+            block.
+        results: show each command's result.
     """
 
     def __init__(self, *, aloud: bool = False, results: bool = True) -> None:
@@ -58,9 +59,9 @@ class Live:
         self._results = results
         self._words = Prose()
         self.printed = ""
-        """What was shown on standard output of the last reply."""
+        """The text of the last reply that was printed to standard output."""
         self._prose = ""
-        """What may be shown of it so far."""
+        """The text of it that may be printed so far."""
         self._console = console()
         self._status: Status | None = None
         self._running: dict[str, tuple[str, float]] = {}
@@ -68,9 +69,9 @@ class Live:
         self._steps = 0
         self._number: dict[str, int] = {}
         self._questions: set[tuple[str, str]] = set()
-        """Those that a person has not answered yet, by session and call."""
+        """Unanswered questions, by session and call."""
         self._later: list[tuple[str, str]] = []
-        """Lines that came while a question stood."""
+        """Lines that arrived while a question was open."""
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -114,8 +115,8 @@ class Live:
     def _chunk(self, event: ModelChunk) -> None:
         self._written += len(event.text) + len(event.reasoning)
         tail = inert(" ".join((event.text or event.reasoning).split()))[-40:]
-        shown = "" if self._speak(event) else f" {tail}"
-        self._spin(f"the model is writing ({self._written} characters){shown}")
+        tail_text = "" if self._speak(event) else f" {tail}"
+        self._spin(f"the model is writing ({self._written} characters){tail_text}")
 
     def _speak(self, event: ModelChunk) -> bool:
         """Show complete blocks of prose, but no calls."""
@@ -124,7 +125,7 @@ class Live:
             return False
         self._prose = inert(self._words.said)
         if not self._prose.startswith(self.printed):
-            self.printed = ""  # the reply broke off and came anew, in other words
+            self.printed = ""  # the reply broke off and was repeated in other words
         end = len(self.printed) + complete_blocks(self._prose[len(self.printed) :])
         if end > len(self.printed):
             self._show_prose(end)
@@ -139,8 +140,8 @@ class Live:
     def _plan(self, event: PlanChecked) -> None:
         self._end_prose()
         for problem in event.problems:
-            text = for_person(str(problem.get("message", "")))
-            self._print(f"  ✗ {text}", "red")
+            message = for_person(str(problem.get("message", "")))
+            self._print(f"  ✗ {message}", "red")
         if event.problems:
             return
         many = len(event.steps)
@@ -150,7 +151,7 @@ class Live:
 
     def number(self, calls: Iterable[str]) -> None:
         """Number the steps of a plan by their ids."""
-        self._number = {own: place for place, own in enumerate(calls, 1)}
+        self._number = {call_id: place for place, call_id in enumerate(calls, 1)}
 
     def _line(self, event: CallStarted) -> str:
         given: Json = event.arguments if event.shown is None else event.shown
@@ -166,7 +167,7 @@ class Live:
     def _place(self, event: CallStarted | CallFinished) -> str:
         """Return `2.`, or `2.14` for an item of the second step.
 
-        An earlier call, which somebody answers for now, has its id: `a1:`.
+        An earlier call that is approved now has its id: `a1:`.
         """
         if not event.part_of:
             place = self._number.get(event.id) if self._number else 1
@@ -196,14 +197,18 @@ class Live:
             self._spin(self._running_text())
 
     def _asks(self, session: str, call: str) -> None:
-        """Stop the spinner for a question; nothing follows until it is answered."""
+        """Stop the spinner for a question, until it is answered."""
         self._end_prose()
         self._questions.add((session, call))
 
     def _answered(self, session: str, call: str = "") -> None:
         """Resume the display after the answer to a question."""
-        gone = (session, call)[: bool(session or call) + bool(call)]
-        self._questions = {one for one in self._questions if one[: len(gone)] != gone}
+        answered = (session, call)[: bool(session or call) + bool(call)]
+        self._questions = {
+            question
+            for question in self._questions
+            if question[: len(answered)] != answered
+        }
         if not self._questions:
             later, self._later = self._later, []
             for text, style in later:
@@ -248,7 +253,7 @@ class Live:
 
         self._stop()
         text = inert(text)
-        if self._console.is_terminal:  # in a file a line stays a line
+        if self._console.is_terminal:  # in a file lines are not folded
             text = "\n".join(folded(text, self._console.width))
         self._console.print(Text(text, style=style), soft_wrap=True)
 
@@ -259,12 +264,12 @@ class Live:
 
         text = one_line(text)
         width = max(20, self._console.width - 6)
-        shown = Text(text if len(text) <= width else text[: width - 1] + "…")
+        line = Text(text if len(text) <= width else text[: width - 1] + "…")
         if self._status is None:
-            self._status = self._console.status(shown)
+            self._status = self._console.status(line)
             self._status.start()
         else:
-            self._status.update(shown)
+            self._status.update(line)
 
     def _stop(self) -> None:
         if self._status is not None:
@@ -272,7 +277,7 @@ class Live:
             self._status = None
 
     def _end_prose(self) -> None:
-        """Show the rest of the prose that has come."""
+        """Show the rest of the prose."""
         self._stop()
         if len(self._prose.rstrip()) > len(self.printed):
             self._show_prose(len(self._prose.rstrip()))
@@ -286,9 +291,9 @@ def said(value: Json) -> str:
     """Return the readable form of a result: its text, else its JSON."""
     if isinstance(value, dict) and value:
         fields = cast("dict[str, Json]", value)
-        rest = {key: item for key, item in fields.items() if key not in _BESIDE}
-        if len(rest) == 1:
-            (only,) = rest.values()
+        other_fields = {key: item for key, item in fields.items() if key not in _BESIDE}
+        if len(other_fields) == 1:
+            (only,) = other_fields.values()
             return only if isinstance(only, str) else short(only, 200)
-        return short(rest, 200) if rest else ""
+        return short(other_fields, 200) if other_fields else ""
     return value if isinstance(value, str) else short(value, 200)

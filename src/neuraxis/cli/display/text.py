@@ -1,8 +1,8 @@
 """Make untrusted text safe for a terminal, and choose colours.
 
-A page, a model or a script may contain escape codes that move the cursor, set the
-title or copy to the clipboard, and marks that reverse the direction of text. None of
-them reaches the terminal: all that the command line prints passes through here.
+A page, a model or a script may contain escape codes that move the cursor, set the title
+or copy to the clipboard, and marks that reverse the direction of text. None of them
+reaches the terminal: everything that the command line prints passes through here.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?"  # All other escape sequences.
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"  # C0 and C1 without tab and newline
     r"|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # direction marks
-    r"|[\U000e0000-\U000e007f]"  # tags, which nobody sees
+    r"|[\U000e0000-\U000e007f]"  # invisible tags
 )
 
 _COLUMNS = 80
-"""Width of a line where the terminal does not tell it."""
+"""Width of a line if the terminal's is unknown."""
 
 
 def inert(text: str) -> str:
@@ -58,7 +58,7 @@ def folded(text: str, width: int, *, exact: bool = False) -> list[str]:
     Args:
         text: one or more lines.
         width: in characters.
-        exact: break such a word, too, and keep all spaces.
+        exact: break long words, too, and keep all spaces.
     """
     width = max(20, width)
     pieces: list[str] = []
@@ -93,18 +93,18 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def echo_json(value: Any, *, indent: int | None = None) -> None:
-    """Print JSON, in which escapes stand for what is not inert."""
+    """Print JSON; characters that are not inert are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
     inert_json = _ESCAPES.sub(lambda found: json.dumps(found[0])[1:-1], text)
     click.echo(inert_json, stdout())
 
 
 def echo_file(path: Path) -> None:
-    """Print where a file lies; a terminal opens it at a click."""
-    shown = inert(str(path))
+    """Print a file's path, as a link on terminals."""
+    link = inert(str(path))
     if sys.stderr.isatty():
-        shown = f"\x1b]8;;{inert(path.absolute().as_uri())}\x1b\\{shown}\x1b]8;;\x1b\\"
-    click.echo(f"file: {shown}", err=True)
+        link = f"\x1b]8;;{inert(path.absolute().as_uri())}\x1b\\{link}\x1b]8;;\x1b\\"
+    click.echo(f"file: {link}", err=True)
 
 
 def short(value: Json, most: int = 60) -> str:

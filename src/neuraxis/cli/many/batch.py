@@ -68,8 +68,8 @@ def batch(file: Path, at_once: int, quiet: bool, **options: Any) -> int:
     def make(row: _Row) -> Session:
         # another text under the same id is another request
         digest = sha256(row.request.encode(errors="surrogatepass")).hexdigest()[:12]
-        own = f"batch-{file.stem}-{row.id}-{digest}"
-        return make_session(choices, reopen=own, journal=journal, model=model)
+        session_id = f"batch-{file.stem}-{row.id}-{digest}"
+        return make_session(choices, reopen=session_id, journal=journal, model=model)
 
     with closing(journal):
         return _run(make, rows, at_once, quiet)
@@ -79,7 +79,7 @@ def _rows(file: Path) -> list[_Row]:
     """Return the requests of a file.
 
     Raises:
-        ConfigError: it is not there, or lines are no requests; all are named.
+        ConfigError: it is missing, or has invalid lines; all are named.
     """
     lines = read_file(file).split("\n")
     rows: dict[str, _Row] = {}
@@ -96,23 +96,23 @@ def _rows(file: Path) -> list[_Row]:
             wrong.append(f"{file}, line {number}: {error}")
     if wrong:
         more = len(wrong) - _SHOWN
-        rest = [f"… {counted(more, 'more line')}"] if more > 0 else []
-        raise ConfigError("\n".join(wrong[:_SHOWN] + rest))
+        omitted = [f"… {counted(more, 'more line')}"] if more > 0 else []
+        raise ConfigError("\n".join(wrong[:_SHOWN] + omitted))
     return [*rows.values()]
 
 
-def _row(told: Any, number: str) -> _Row:
+def _row(value: Any, number: str) -> _Row:
     from neuraxis.session.validation import check_request  # delays `--help`
 
-    given = cast(
-        "dict[str, Any]", told if isinstance(told, dict) else {"request": told}
+    fields = cast(
+        "dict[str, Any]", value if isinstance(value, dict) else {"request": value}
     )
-    if not isinstance(given.get("request"), str):
+    if not isinstance(fields.get("request"), str):
         raise ValueError('expected {"id": …, "request": "…"}, or a text in quotes')
-    if unknown := sorted(given.keys() - {"id", "request"}):
+    if unknown := sorted(fields.keys() - {"id", "request"}):
         raise ValueError(f"expected id and request only, got {unknown[0]}")
-    check_request(given["request"])
-    return _Row(id=str(given.get("id", number)), request=given["request"])
+    check_request(fields["request"])
+    return _Row(id=str(fields.get("id", number)), request=fields["request"])
 
 
 def _run(
@@ -129,10 +129,10 @@ def _run(
             )
             async for item in work:
                 if isinstance(item.exception, ConfigError):
-                    raise item.exception  # as it would be for each row
+                    raise item.exception  # fails now instead of for each row
                 answer = item.answer
                 outcomes[answer.outcome] += 1
-                line = {
+                entry = {
                     "id": item.row.id,
                     "session": item.session,
                     "outcome": answer.outcome,
@@ -141,7 +141,7 @@ def _run(
                     "files": list(answer.files),
                     "earlier": item.earlier,
                 }
-                echo_json(line)
+                echo_json(entry)
                 if not quiet:
                     listed = ", ".join(f"{n} {what}" for what, n in outcomes.items())
                     echo(f"{item.count} of {item.total}: {listed}", err=True)

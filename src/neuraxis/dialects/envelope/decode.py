@@ -19,9 +19,9 @@ from neuraxis.dialects.envelope.prompt import Generation
 from neuraxis.dialects.families.cut import cut, is_framed
 from neuraxis.dialects.intents.calls import (
     IsTool,
-    holds,
+    has_intents,
+    holds_call,
     is_message,
-    like_intents,
     no_tools,
     passed_calls,
 )
@@ -44,9 +44,9 @@ from neuraxis.parsing.json_errors import Fault, broken, call_error
 from neuraxis.parsing.json_scan import Piece, Value, loads
 from neuraxis.specs import Json
 
-_SAYS_CALL = re.compile(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
+_NAMES_CALL = re.compile(r"[\"'“‘]?\b(?:receiver|command)[\"'”’]?\s*:")
 _TOOL = re.compile(r"[\"'](?:tool|name)[\"']\s*+:\s*+[\"']([\w.-]{1,200})[\"']")
-_OURS = ("as", "$literal", "$for_each", "$max_items")
+_MESSAGE_KEYS = ("as", "$literal", "$for_each", "$max_items")
 _OTHER_PARAM = ("params", "parameters", "arguments")
 _OTHER_ROLES = ("plugin", "tool", "function", "assistant")
 
@@ -66,14 +66,14 @@ class _Reading(Struct, kw_only=True):
 
     def reply(self, next_id: Callable[[], str]) -> Reply:
         """Return the decoded reply, or only its errors."""
-        thought = tuple(self.thoughts)
+        thoughts = tuple(self.thoughts)
         notes = tuple(self.notes)
         if self.errors:
-            return Reply(errors=tuple(self.errors), thoughts=thought, notes=notes)
+            return Reply(errors=tuple(self.errors), thoughts=thoughts, notes=notes)
         return Reply(
             calls=tuple(replace(call, id=next_id()) for call in self.calls),
             texts=tuple(self.texts),
-            thoughts=thought,
+            thoughts=thoughts,
             notes=notes,
             left=tuple(self.left),
         )
@@ -85,9 +85,9 @@ def read_strictly(
     """Decode a reply of one message, a list, or plain text (B7)."""
     reading = _Reading(generation=generation, lenient=False)
     read = loads(text)
-    if isinstance(read, Value) and _like_messages(read):
+    if isinstance(read, Value) and _has_messages(read):
         _messages(read.value, reading)
-    elif isinstance(read, Fault) and _SAYS_CALL.search(text):
+    elif isinstance(read, Fault) and _NAMES_CALL.search(text):
         reading.errors.append(call_error(read))
     elif text.strip():
         reading.texts.append(text.strip())
@@ -107,33 +107,34 @@ def read_reply(
         text: the whole reply.
         generation: which of the two protocols.
         next_id: makes the ids of the calls.
-        is_tool: whether there is a command of that name, to tell calls in other forms.
+        is_tool: whether there is a command of that name, to detect calls in other
+            forms.
     """
     reading = _Reading(generation=generation, lenient=True)
     sent = sent_calls(text, cut(text, is_tool), _is_call)
-    found = sent.found
-    reading.thoughts += thoughts(text, found)
+    pieces = sent.pieces
+    reading.thoughts += thoughts(text, pieces)
 
     def is_ours(piece: Piece) -> bool:
         return piece.start in sent.made
 
     block, fault = _find_block(text, sent, reading, is_tool)
     if fault is None and not block:
-        fault = open_thought(text, found) or _other_form(text, sent, is_tool)
+        fault = open_thought(text, pieces) or _other_format_error(text, sent, is_tool)
     if fault is not None:
         error = call_error(fault) if isinstance(fault, Fault) else fault
         reading.errors.append(error)
         return reading.reply(next_id)
-    around = words_around(text, found, block, is_ours, reading.notes)
+    around = words_around(text, pieces, block, is_ours, reading.notes)
     messages: list[Json] = []
     for piece in block:
         assert piece.value is not None
         reading.notes.update(dict.fromkeys(piece.value.notes))
         value: Json = piece.value.value
-        inside = passed_calls(value, _like_message)
-        if inside is not None:
+        inner = passed_calls(value, _is_message_like)
+        if inner is not None:
             reading.notes["messages inside another object"] = None
-            value = inside
+            value = inner
         messages += cast("list[Json]", value) if isinstance(value, list) else [value]
     if block:
         _messages(messages if len(messages) > 1 else messages[0], reading)
@@ -142,22 +143,24 @@ def read_reply(
 
 
 def _is_call(piece: Piece) -> bool:
-    return piece.value is not None and _like_messages(piece.value)
+    return piece.value is not None and _has_messages(piece.value)
 
 
 def _find_block(
     text: str, sent: Sent, reading: _Reading, is_tool: IsTool
 ) -> tuple[list[Piece], Fault | CallError | None]:
-    for piece in sent.found:
+    for piece in sent.pieces:
         if piece.fault is not None:
             tools = _TOOL.findall(text, piece.start, piece.end)
-            meant = piece.meant or is_framed(text, piece.start)
-            says = _SAYS_CALL.search(text, piece.start, piece.end)
-            if meant or says or any(map(is_tool, tools)):
+            is_meant = piece.meant or is_framed(text, piece.start)
+            names_call = _NAMES_CALL.search(text, piece.start, piece.end)
+            if is_meant or names_call or any(map(is_tool, tools)):
                 return [], piece.fault
     if sent.unclear is not None:
         return [], sent.unclear
-    groups = adjacent(text, [piece for piece in sent.found if piece.start in sent.made])
+    groups = adjacent(
+        text, [piece for piece in sent.pieces if piece.start in sent.made]
+    )
     if len(groups) > 1:
         reading.notes[ONLY_FIRST] = None
         reading.left += [_command(piece) for group in groups[1:] for piece in group]
@@ -169,20 +172,20 @@ def _command(piece: Piece) -> str:
     value = None if piece.value is None else piece.value.value
     message = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
     content = message.get("content")
-    inside = cast("dict[str, Json]", content) if isinstance(content, dict) else {}
-    return str(inside.get("command", "?"))
+    fields = cast("dict[str, Json]", content) if isinstance(content, dict) else {}
+    return str(fields.get("command", "?"))
 
 
-def _other_form(text: str, sent: Sent, is_tool: IsTool) -> CallError | None:
-    """Return an error for calls in another format, not meant as text."""
-    if (start := yaml_call(text, sent.found, is_tool)) is not None:
+def _other_format_error(text: str, sent: Sent, is_tool: IsTool) -> CallError | None:
+    """Return an error for calls in another format."""
+    if (start := yaml_call(text, sent.pieces, is_tool)) is not None:
         return call_error(
             broken(text, start, "expected the message in JSON, got YAML").fault
         )
-    begun = next(
+    position = next(
         (
             piece.start
-            for piece in sent.found
+            for piece in sent.pieces
             if piece.start not in sent.shown
             and (
                 piece.calls
@@ -190,28 +193,28 @@ def _other_form(text: str, sent: Sent, is_tool: IsTool) -> CallError | None:
                 or (
                     piece.value
                     and (
-                        like_intents(piece.value, is_tool)
-                        or holds(piece.value.value, is_message)
+                        has_intents(piece.value, is_tool)
+                        or holds_call(piece.value.value, is_message)
                     )
                 )
             )
         ),
         None,
     )
-    if begun is None:
-        lost = nameless_call(text, sent)
-        return None if lost is None else call_error(lost)
+    if position is None:
+        nameless = nameless_call(text, sent)
+        return None if nameless is None else call_error(nameless)
     return malformed_reply(
         'expected a message with "receiver" and "content", got a call in another '
-        f"form: {quote(text[begun : begun + 40])}."
+        f"form: {quote(text[position : position + 40])}."
     )
 
 
-def _like_messages(value: Value) -> bool:
-    return holds(value.value, _like_message)
+def _has_messages(value: Value) -> bool:
+    return holds_call(value.value, _is_message_like)
 
 
-def _like_message(item: Json) -> bool:
+def _is_message_like(item: Json) -> bool:
     if not isinstance(item, dict):
         return False
     message = cast("dict[str, Json]", item)
@@ -225,7 +228,7 @@ def _messages(value: Json, reading: _Reading) -> None:
         return
     for index, item in enumerate(cast("list[Json]", value)):
         if reading.lenient and index and _is_answer(item):
-            # the model made up everything from here on
+            # the model invented everything from here on
             reading.notes["an answer that the model wrote itself"] = None
             break
         _message(item, (index,), reading)
@@ -252,11 +255,11 @@ def _message(item: Json, path: Path, reading: _Reading) -> None:
             if isinstance(thought, str)
             else json.dumps(thought, ensure_ascii=False)
         )
-    given: Json = message.get("receiver")
-    if not isinstance(given, dict):
-        _refuse(reading, (*path, "receiver"), 'an object with "role" and "name"', given)
+    value: Json = message.get("receiver")
+    if not isinstance(value, dict):
+        _refuse(reading, (*path, "receiver"), 'an object with "role" and "name"', value)
         return
-    receiver = cast("dict[str, Json]", given)
+    receiver = cast("dict[str, Json]", value)
     role = receiver.get("role")
     if role == "user":
         _to_user(message, path, reading)
@@ -303,7 +306,7 @@ def _to_plugin(
     if reading.generation == "v1" and not isinstance(arguments, dict):
         _refuse(reading, (*path, "content", "param"), "an object", arguments)
         return
-    message = _with_own_keys(message, content, reading)
+    message = _with_message_keys(message, content, reading)
     step: Json = message.get("as")
     if step is not None and (not isinstance(step, str) or not step):
         _refuse(reading, (*path, "as"), "a name for the step", step)
@@ -312,9 +315,9 @@ def _to_plugin(
     if not isinstance(literal, bool):
         _refuse(reading, (*path, "$literal"), "true or false", literal)
         return
-    most: Json = message.get("$max_items")
-    if "$max_items" in message and (type(most) is not int or most < 1):
-        _refuse(reading, (*path, "$max_items"), "a whole number from 1", most)
+    max_items: Json = message.get("$max_items")
+    if "$max_items" in message and (type(max_items) is not int or max_items < 1):
+        _refuse(reading, (*path, "$max_items"), "a whole number from 1", max_items)
         return
     loop: Json = message.get("$for_each")
     if "$for_each" in message and not isinstance(loop, list | str | dict):
@@ -329,24 +332,26 @@ def _to_plugin(
             name=step,
             literal=literal,
             for_each=cast("Json", loop),
-            max_items=most,
+            max_items=max_items,
         )
     )
 
 
-def _with_own_keys(
+def _with_message_keys(
     message: dict[str, Json], content: dict[str, Json], reading: _Reading
 ) -> dict[str, Json]:
-    """Return the message with its own keys moved out of the content."""
+    """Move keys such as `as` from the content to the message."""
     if not reading.lenient:
         return message
-    inside = {
-        key: content[key] for key in _OURS if key in content and key not in message
+    moved = {
+        key: content[key]
+        for key in _MESSAGE_KEYS
+        if key in content and key not in message
     }
-    if not inside:
+    if not moved:
         return message
-    reading.notes.update(dict.fromkeys(f'"{key}" in the content' for key in inside))
-    return message | inside
+    reading.notes.update(dict.fromkeys(f'"{key}" in the content' for key in moved))
+    return message | moved
 
 
 def _content(
@@ -369,8 +374,8 @@ def _type_fits(
     message: dict[str, Json], content: dict[str, Json], path: Path, reading: _Reading
 ) -> bool:
     """Check rule B8: v2 requires the type, lenient v2 may omit it."""
-    given = message.get("content_type")
-    if given == "command":
+    content_type = message.get("content_type")
+    if content_type == "command":
         return True
     if "content_type" not in message:
         if reading.generation == "v1":
@@ -378,17 +383,17 @@ def _type_fits(
         if reading.lenient and "command" in content:
             reading.notes["no content_type"] = None
             return True
-    _refuse(reading, (*path, "content_type"), '"command"', given)
+    _refuse(reading, (*path, "content_type"), '"command"', content_type)
     return False
 
 
 def _param(content: dict[str, Json], reading: _Reading) -> Json:
     if "param" in content:
         return content["param"]
-    others = [key for key in _OTHER_PARAM if isinstance(content.get(key), dict)]
-    if reading.lenient and len(others) == 1:
-        reading.notes[f'"{others[0]}" instead of "param"'] = None
-        return content[others[0]]
+    keys = [key for key in _OTHER_PARAM if isinstance(content.get(key), dict)]
+    if reading.lenient and len(keys) == 1:
+        reading.notes[f'"{keys[0]}" instead of "param"'] = None
+        return content[keys[0]]
     return {}
 
 

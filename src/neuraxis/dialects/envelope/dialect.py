@@ -19,13 +19,13 @@ from neuraxis.dialects.envelope.prompt import (
     prompt_frame,
 )
 from neuraxis.dialects.instruction_template import Template, load_plugins_template
-from neuraxis.dialects.results import json_text, sayable
+from neuraxis.dialects.results import json_for_model, json_text
 from neuraxis.dialects.streaming import TextReader
 from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
 from neuraxis.references.asset_ref import AssetRef, format_object
 from neuraxis.specs import Json, PluginSpec
 
-_PLUGIN_SPOKE = (
+_PLUGIN_ERRORS = (
     "failed",
     "timeout",
     "cancelled",
@@ -103,7 +103,7 @@ class Envelope:
         """Decode a completion; if it was cut off, nothing runs (D10)."""
         if was_cut(completion):
             return cut_reply(completion.text)
-        # imported on first use: no session waits for its patterns to begin
+        # imported on first use: compiling its patterns would delay each session's start
         from neuraxis.dialects.envelope.decode import read_reply, read_strictly
 
         text, generation = completion.text, self._generation
@@ -166,11 +166,11 @@ class Envelope:
     def _answer(self, result: Result) -> dict[str, Json]:
         plugin, command = _names(result)
         if result.error is not None:
-            spoke = plugin if result.error.code in _PLUGIN_SPOKE else None
-            more: dict[str, Json] = {"command": command}
+            sender = plugin if result.error.code in _PLUGIN_ERRORS else None
+            extra: dict[str, Json] = {"command": command}
             if result.value is not None and not result.stored:
-                more["response"] = self._result_json(result)
-            return self._with_id(_error(result.error, spoke, more), result)
+                extra["response"] = self._result_json(result)
+            return self._with_id(_error(result.error, sender, extra), result)
         message: dict[str, Json] = {
             "sender": {"role": "plugin", "name": plugin},
             "receiver": {"role": "cerebrum"},
@@ -189,15 +189,15 @@ class Envelope:
         return message if result.stored else self._with_id(message, result)
 
     def _with_id(self, message: dict[str, Json], result: Result) -> dict[str, Json]:
-        # rule B26: never in the receiver, and not at all in the strict profile
+        # rule B26: never in the receiver; the strict profile omits it
         return message if self._strict else {**message, "id": result.call.id}
 
     def _result_json(self, result: Result) -> Json:
-        return sayable(result.value, result.call.id, whole=self._strict)
+        return json_for_model(result.value, result.call.id, whole=self._strict)
 
     def _joined(self, messages: Sequence[dict[str, Json]]) -> str:
-        whole = list(messages)
-        return self._text(whole[0] if len(whole) == 1 else whole)
+        joined = list(messages)
+        return self._text(joined[0] if len(joined) == 1 else joined)
 
     def _text(self, value: Json) -> str:
         if self._strict:
@@ -207,14 +207,14 @@ class Envelope:
 
 
 def _names(result: Result) -> tuple[str, str]:
-    """Return the names that the call was sent to (rules B21, B24)."""
+    """Return the plugin and command that the call named (rules B21, B24)."""
     plugin = result.call.plugin or result.plugin or ""
     command = result.call.command if result.call.plugin else result.command
     return plugin, command or result.call.command
 
 
 def _error(
-    error: CallError, plugin: str | None, more: Mapping[str, Json]
+    error: CallError, plugin: str | None, extra: Mapping[str, Json]
 ) -> dict[str, Json]:
     sender: dict[str, Json] = (
         {"role": "plugin", "name": plugin} if plugin else {"role": "system"}
@@ -225,5 +225,5 @@ def _error(
         "sender": sender,
         "receiver": {"role": "cerebrum"},
         "content_type": "error",
-        "content": {**content, **more, **fields},
+        "content": {**content, **extra, **fields},
     }

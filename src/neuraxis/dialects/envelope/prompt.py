@@ -44,14 +44,14 @@ def plugins_text(
     plugins: Sequence[PluginSpec], *, generation: Generation, strict: bool = False
 ) -> str:
     """Return the text of all plugins, described as the protocol requires."""
-    shown: list[str] = []
+    sections: list[str] = []
     for plugin in plugins:
         detail = fenced(_yaml(plugin_tree(plugin, generation, strict=strict)))
         if generation == "v1":
             detail = f"Summary:\n\n{summary(plugin)}\n\nDetail:\n\n{detail}"
-        shown.append(detail)
+        sections.append(detail)
     between = "\n\n---\n\n" if generation == "v1" else "\n\n"
-    return between.join(shown) or "There are none."
+    return between.join(sections) or "There are none."
 
 
 def summary(plugin: PluginSpec) -> str:
@@ -96,8 +96,8 @@ def plugin_tree(
 
 def _command(command: CommandSpec) -> dict[str, Json]:
     if command.raw:
-        shown = {key: command.raw[key] for key in _COMMAND_KEYS if key in command.raw}
-        return {"command_name": command.name, **shown} | {"command_name": command.name}
+        fields = {key: command.raw[key] for key in _COMMAND_KEYS if key in command.raw}
+        return {"command_name": command.name, **fields} | {"command_name": command.name}
     tree: dict[str, Json] = {"command_name": command.name}
     if command.description:
         tree["description"] = command.description
@@ -113,7 +113,7 @@ def node_text(schema: Mapping[str, Json]) -> str:
 
 
 def fenced(text: str) -> str:
-    """Return the text in a fence that nothing inside it can close."""
+    """Return the text in a fence longer than any inside it."""
     fence = "`" * max([3, *(len(run) + 1 for run in _BACKTICKS.findall(text))])
     return f"{fence}yaml\n{text.rstrip()}\n{fence}"
 

@@ -1,7 +1,7 @@
-r"""Cut a reply into words, thoughts, values and calls of every family.
+r"""Split a reply into words, thoughts, values and calls of every family.
 
-A family is one form in which models write calls. Tokens that frame calls and say
-nothing of their own are no words; a form that begins and cannot be read is told.
+A family is one form in which models write calls. Tokens that only frame calls are no
+words; a form that begins and cannot be read is reported as an error.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _HEADER_END = re.compile(r"(?=<\|channel\|>analysis<\|message)|<\|message\|>")
 
 _LONGEST_LINE = 400
 QUOTED_LINE = re.compile(r"\s*>(?!>)")
-"""Begin of a quoted line, as in a mail."""
+"""Beginning of a quoted line, as in an email."""
 _SENTENCE = re.compile(r" (?:[^\W\d_]++[,;]? ){2}[^{\n]*+(?:\n|\Z)")
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _DEFINES = re.compile(
@@ -112,9 +112,9 @@ _CALL = (
 )
 
 
-def markers(own: str = "") -> re.Pattern[str]:
-    """Compile what may begin a call, and a dialect's own words."""
-    return markers_pattern(f"{own}|{_CALL}" if own else _CALL)
+def markers(extra: str = "") -> re.Pattern[str]:
+    """Compile a pattern of beginnings of calls, and a dialect's markers."""
+    return markers_pattern(f"{extra}|{_CALL}" if extra else _CALL)
 
 
 _MARKERS = markers()
@@ -125,13 +125,13 @@ def cut(
     is_tool: Callable[[str], bool] = lambda name: False,
     pattern: re.Pattern[str] = _MARKERS,
 ) -> list[Piece]:
-    """Cut a reply into pieces, calls of every family among them.
+    """Split a reply into pieces, including calls of every family.
 
-    Broken JSON is text where it is cited, or in a program that is shown.
+    Broken JSON is text if it is quoted, or part of a program that is shown.
     """
-    found = pieces(text, markers=pattern, take=_taker(text, is_tool, pattern))
+    parts = pieces(text, markers=pattern, take=_taker(text, is_tool, pattern))
     fences = fence = 0
-    for index, piece in enumerate(found):
+    for index, piece in enumerate(parts):
         if piece.kind == "text":
             fences += text.count("```", piece.start, piece.end)
             fence = max(fence, text.rfind("```", piece.start, piece.end))
@@ -142,8 +142,8 @@ def cut(
                 and "```" not in text[piece.start : piece.end]
             )
             if is_shown or _is_cited(text, piece.start, piece.end):
-                found[index] = Piece(kind="text", start=piece.start, end=piece.end)
-    return found
+                parts[index] = Piece(kind="text", start=piece.start, end=piece.end)
+    return parts
 
 
 _TOO_MUCH = "too much before this looks like calls and is none"
@@ -151,7 +151,7 @@ _NOT_ONLY_CALLS = "expected nothing but calls with values in a fence"
 
 
 class _Fences(Struct):
-    """Fences of a reply, as far as its calls were read."""
+    """Code fences of the part of a reply whose calls were read."""
 
     text: str
     count: int = 0
@@ -163,7 +163,7 @@ class _Fences(Struct):
     """Whether that fence defines a function or class."""
 
     def around(self, start: int) -> bool:
-        """Return whether a call stands in a fence."""
+        """Return whether a call is inside a fence."""
         text = self.text
         self.count += text.count("```", self.counted, start)
         fence = text.rfind("```", max(self.since, self.counted), start)
@@ -171,13 +171,13 @@ class _Fences(Struct):
         if self.count % 2 == 1 and fence >= 0:
             self.opened = fence
             self.since = text.find("\n", fence, start) + 1 or fence + 3
-            own = text.startswith("tool_code", fence + 3)
-            defined = None if own else _DEFINES.search(text, self.since, start)
+            is_tool_code = text.startswith("tool_code", fence + 3)
+            defined = None if is_tool_code else _DEFINES.search(text, self.since, start)
             self.defines = defined is not None
         return self.count % 2 == 1
 
     def is_first(self) -> bool:
-        """Return whether the fence stands alone, without a function in it."""
+        """Return whether the fence begins the reply and defines no function."""
         return not self.defines and _is_alone(self.text, self.opened)
 
     def is_program(self, start: int, end: int, pattern: re.Pattern[str]) -> bool:
@@ -185,10 +185,10 @@ class _Fences(Struct):
         fenced, before, self.since = self.around(start), self.since, end
         if not fenced:
             return False
-        text, behind = self.text, end_of(_COMMENTS, self.text, end)
-        if behind == len(text):
+        text, code_start = self.text, end_of(_COMMENTS, self.text, end)
+        if code_start == len(text):
             raise cut_off(text, "inside a fence")
-        ends = text.startswith("```", behind) or pattern.match(text, behind)
+        ends = text.startswith("```", code_start) or pattern.match(text, code_start)
         only_calls = ends and _COMMENTS.fullmatch(text, before, start)
         return self.defines or not only_calls
 
@@ -229,7 +229,7 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
         except Broken as error:
             if tag and _is_quotation(text, start, at):
                 return None
-            # nothing behind it is read: it may be the rest of what is broken
+            # nothing after it is read: it may be the rest of what is broken
             return Piece(
                 kind="broken", start=start, end=len(text), fault=error.fault, meant=True
             )
@@ -245,30 +245,30 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
 
 
 def _is_cited(text: str, start: int, end: int) -> bool:
-    """Return whether a part is quoted, or code inside a sentence."""
+    """Return whether a part is a quotation, or code inside a sentence."""
     begin = text.rfind("\n", max(0, start - _LONGEST_LINE), start) + 1
     if not begin and start > _LONGEST_LINE:
         return False
     line, inside = text[begin:start], text[start:end]
     if QUOTED_LINE.match(line):
         return all(QUOTED_LINE.match(next_) for next_ in inside.split("\n")[1:])
-    before = line.rpartition("`")[0].rstrip()[-1:]
+    last_char = line.rpartition("`")[0].rstrip()[-1:]
     is_code = line.count("`") % 2 == 1 and "```" not in line and "\n" not in inside
-    rest = text[end : end + _LONGEST_LINE].partition("\n")[0]
-    return is_code and (before.isalnum() or before == ",") and "`" in rest
+    line_end = text[end : end + _LONGEST_LINE].partition("\n")[0]
+    return is_code and (last_char.isalnum() or last_char == ",") and "`" in line_end
 
 
 def _is_named(text: str, match: re.Match[str], is_tool: Callable[[str], bool]) -> bool:
-    """Return whether a token stands between the words of a sentence."""
+    """Return whether a token is used as a word of a sentence."""
     before, end = text[max(0, match.start() - 2) : match.start()], match.end()
-    goes_on = _SENTENCE.match(text, end, end + _LONGEST_LINE)
-    if goes_on is None or not (before[:1].isalnum() and before[1:] == " "):
+    sentence = _SENTENCE.match(text, end, end + _LONGEST_LINE)
+    if sentence is None or not (before[:1].isalnum() and before[1:] == " "):
         return False
-    return not any(map(is_tool, _WORD.findall(goes_on[0])))
+    return not any(map(is_tool, _WORD.findall(sentence[0])))
 
 
 def _closes(text: str, start: int) -> bool:
-    """Return whether an opening token stands for the closing one."""
+    """Return whether an opening token is used as the closing one."""
     if _OPENED.match(text, start) is None:
         return False
     token, before = text[start:].strip(), text[:start].rstrip()
@@ -276,7 +276,7 @@ def _closes(text: str, start: int) -> bool:
 
 
 def _is_quotation(text: str, start: int, at: int) -> bool:
-    """Return whether a token is quoted, with escaped quotes behind it."""
+    """Return whether a token is quoted, with escaped quotes after it."""
     line = text[at : at + _LONGEST_LINE].partition("\n")[0]
     return text[start - 1 : start] == '"' and '{\\"' in line and '}" ' in line
 
@@ -290,12 +290,12 @@ def _first(text: str, at: int, reading: Reading) -> Taken | None:
 
 
 def _wasted(reading: Reading, start: int) -> int:
-    """Return the characters read in vain, with the lines counted for them."""
+    """Return how many characters were read in vain, to bound the work."""
     return reading.reach - start + start // 256 + 16 if reading.reach else 0
 
 
 def _is_alone(text: str, start: int) -> bool:
-    """Return whether nothing but thoughts, fences and frames stands before it."""
+    """Return whether only thoughts, fences and frames precede it."""
     if start > 4000:
         return False
     before = text[:start]
@@ -311,7 +311,7 @@ def _unread(text: str, match: re.Match[str], start: int) -> Piece | None:
     if _closes(text, start):
         return Piece(kind="marker", start=start, end=len(text), marker="frame")
     if match[0].startswith("<|") and match[0][2:] in ("start|>", "channel|>"):
-        # the header of a message that is no call; a thought begins with its own
+        # the header of a message that is no call; a thought begins with its own header
         header = _HEADER_END.search(text, start, start + 400)
         end = header.end() if header else end
         return Piece(kind="marker", start=start, end=end, marker="frame")
@@ -321,14 +321,14 @@ def _unread(text: str, match: re.Match[str], start: int) -> Piece | None:
 
 
 def is_framed(text: str, start: int) -> bool:
-    """Return whether a token that begins calls stands before `start`."""
+    """Return whether a token that begins calls precedes `start`."""
     return _OPENED.search(text, max(0, start - 80), start) is not None
 
 
 def frame_that_opens(text: str) -> int | None:
-    """Return where the first token that begins calls stands."""
-    found = _OPENS_AT.search(text)
-    return found.start() if found else None
+    """Return the position of the first token that begins calls."""
+    match = _OPENS_AT.search(text)
+    return match.start() if match else None
 
 
 def before_frames(text: str) -> str:
@@ -336,10 +336,10 @@ def before_frames(text: str) -> str:
     while True:
         bare = text.rstrip(" \t")
         last = max(bare.rfind("<"), bare.rfind("["), 0)
-        found = _LAST_FRAME.search(bare, max(0, last - 60))
-        if found is None:
+        match = _LAST_FRAME.search(bare, max(0, last - 60))
+        if match is None:
             return text
-        text = bare[: found.start()]
+        text = bare[: match.start()]
 
 
 def behind_frames(text: str) -> str:
@@ -359,10 +359,10 @@ def without_frames(text: str) -> str:
             end -= 1
             continue
         last = max(text.rfind("<", start, end), text.rfind("[", start, end), start)
-        found = _LAST_FRAME.search(text, max(start, last - 60), end)
-        if found is None:
+        match = _LAST_FRAME.search(text, max(start, last - 60), end)
+        if match is None:
             break
-        end = found.start()
+        end = match.start()
     bare = text[start:end]
     return "" if between_calls(bare) else bare
 

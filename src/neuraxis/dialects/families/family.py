@@ -1,4 +1,4 @@
-"""Interface of a family: where calls begin, how one is read."""
+"""Interface of a family: where a call begins, how it is read."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def bare(name: str) -> str:
 
 
 class Reading(Struct):
-    """JSON at a place, the known tools, and what stands before."""
+    """Context for reading a call: JSON reader, known tools, preceding text."""
 
     value: ReadValue
     is_tool: Callable[[str], bool]
     framed: bool = False
-    """True: a token of the model's own says that a call follows."""
+    """Whether one of the model's special tokens announced a call."""
     is_alone: Callable[[], bool] = bool
-    """Whether nothing but frames and fences stands before it in the reply."""
+    """Whether only frames and fences precede it in the reply."""
     is_fenced: Callable[[], bool] = bool
-    """Whether only code without functions stands before it, in one fence."""
+    """Whether only code without functions precedes it, in one fence."""
     reach: int = 0
-    """End of what was read in vain."""
+    """End of the text that was read in vain."""
 
 
 class Taken(Struct, frozen=True, kw_only=True):
@@ -48,30 +48,30 @@ class Taken(Struct, frozen=True, kw_only=True):
 
 
 def arguments(text: str, at: int, name: str, value: Value | Fault) -> dict[str, Json]:
-    """Return the object that a call's arguments must be."""
+    """Return a call's arguments, which must be an object."""
     if isinstance(value, Fault):
         raise Broken(value)
-    given: Json = value.value
-    if not isinstance(given, dict):
+    parsed: Json = value.value
+    if not isinstance(parsed, dict):
         raise broken(text, at, f"expected the arguments of {name}: a JSON object")
-    return cast("dict[str, Json]", given)
+    return cast("dict[str, Json]", parsed)
 
 
 class Family(Protocol):
-    """Form of a call in some models' chat templates."""
+    """Form of calls in some models' chat templates."""
 
     @property
     def models(self) -> str:
-        """Return which models write it."""
+        """Return the names of the models that write it."""
         ...
 
     @property
     def begin(self) -> re.Pattern[str]:
-        """Return what the form begins with."""
+        """Return the pattern that the form begins with."""
         ...
 
     def read(self, text: str, begin: re.Match[str], reading: Reading) -> Taken | None:
-        """Read what begins there; None: it is text.
+        """Read the calls that begin there; None: it is text.
 
         Raises:
             Broken: it was meant as a call, and cannot be read.

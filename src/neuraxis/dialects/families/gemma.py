@@ -25,15 +25,15 @@ class _Gemma(Struct, frozen=True):
         parts = body.split(self.quote)
         if len(parts) % 2 == 0:
             raise cut_off(text, f"inside a text of the call of {name}")
-        # every second part is a text between the model's own quotes
+        # every second part is a text between the model's quote tokens
         parts[1::2] = [json.dumps(part) for part in parts[1::2]]
         written = "".join(parts)
         value = read_at(written, 0)
-        given = arguments(text, at, name, value)
+        parsed = arguments(text, at, name, value)
         if isinstance(value, Value) and value.end < len(written):
             raise broken(text, at, f"expected only the arguments of {name}")
         return Taken(
-            calls=((name, given),),
+            calls=((name, parsed),),
             end=at + len(body) if end < 0 else end + len(self.end),
         )
 

@@ -1,7 +1,7 @@
 r"""Read Harmony's messages (gpt-oss): a header with a recipient, then JSON.
 
-`to=` may stand before or behind the channel. A message to somebody who is no tool (the
-user, the model itself) is no call.
+`to=` may stand before or after the channel. A message to a recipient that is no tool
+(the user, the model itself) is no call.
 """
 
 from __future__ import annotations

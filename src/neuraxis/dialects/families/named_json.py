@@ -1,6 +1,6 @@
-r"""Read calls that are a name with a JSON object behind it.
+r"""Read calls that are a name with a JSON object after it.
 
-The object is the call: it must be closed, and the token behind it may be missing, since
+The object is the call: it must be closed, and the token after it may be missing, since
 servers take it off as a stop text.
 """
 
@@ -30,11 +30,11 @@ def named_json(
 ) -> Taken:
     """Return the call of `name` whose arguments begin at `at`."""
     value = reading.value(at)
-    given = arguments(text, at, name, value)
+    parsed = arguments(text, at, name, value)
     assert isinstance(value, Value)
     close = end.match(text, value.end)
     return Taken(
-        calls=((name, given),),
+        calls=((name, parsed),),
         end=close.end() if close else value.end,
         notes=value.notes,
     )
@@ -86,7 +86,7 @@ _NEXT_LABEL = re.compile(
     r"[^\w({]*+(?!(?:Action[ _]?)?(?:Input|Arg|Param)|Final Answer|Observation|Question"
     r"|Thought)[^\W\d][ \w]{0,40}+:"
 )
-"""Of a card, which has an action among other entries."""
+"""Next label of a ReAct card, which has an action among other entries."""
 _NO_END = re.compile("")
 _FENCE_END = re.compile(r"\s*```")
 

@@ -1,7 +1,7 @@
 r"""Read calls in the form of Python, alone or in a list.
 
 They are read by `ast` and never run: a name, and literals for named parameters. Only
-calls that stand alone on their lines count, or behind a token that says so.
+calls that stand alone on their lines count, or after a token that says so.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ESCAPE = re.compile(
 )
 _NO_NUMBER = re.compile(r"(?<![\w.])\d[\d._]*(?![eE][+-]?\d)[^\W\d_]")
 BEFORE = r"print\(\s*+|Call:[ \t]*+|[^\W\d]\w{0,60}+[ \t]*+=[ \t]*+"
-"""What may stand before a call: it is printed, announced, or its result named."""
+"""What may precede a call: `print(`, an announcement, or a result's name."""
 _GIVEN_NAME = re.compile(BEFORE.partition("|")[2])
 _REST = re.compile(r"(?:`(?!`))?[ \t]*+(?:\#[^\n]*+)?")
 _BODY = re.compile(r"[ \t]*+\{")
@@ -62,11 +62,11 @@ class _Python(Struct, frozen=True):
 
     def read(self, text: str, begin: re.Match[str], reading: Reading) -> Taken | None:
         at = end_of(_GIVEN_NAME, text, begin.start())
-        listed = text[at] == "["
-        known = reading.is_tool(_bare(begin["name"], reading))
-        alone = reading.is_alone()
-        whole = alone and (listed or "```" not in text[:at])
-        if not (reading.framed or known or whole):
+        is_list = text[at] == "["
+        is_known_tool = reading.is_tool(_bare(begin["name"], reading))
+        is_alone = reading.is_alone()
+        whole = is_alone and (is_list or "```" not in text[:at])
+        if not (reading.framed or is_known_tool or whole):
             return None
         quoted = _QUOTED.match(text, at)
         at = quoted.end() if quoted else at
@@ -79,7 +79,7 @@ class _Python(Struct, frozen=True):
                 following = (
                     _NEXT_QUOTED.match(text, end) if quoted else _NEXT.match(text, end)
                 )
-                if following is None or (listed and not quoted):
+                if following is None or (is_list and not quoted):
                     break
                 at = following.end()
             if quoted:
@@ -93,14 +93,14 @@ class _Python(Struct, frozen=True):
             end = end_of(_REST, text, end)
         except Broken as error:
             reading.reach = max(end, error.fault.position)
-            half = error.fault.code == "truncated"
-            opens = alone or reading.is_fenced()
-            code = listed or half or (opens and text.rstrip()[-1] in ")]}`;")
-            if reading.framed or (known and code):
+            is_truncated = error.fault.code == "truncated"
+            opens = is_alone or reading.is_fenced()
+            code = is_list or is_truncated or (opens and text.rstrip()[-1] in ")]}`;")
+            if reading.framed or (is_known_tool and code):
                 raise
             return None  # words, or a program that is only shown
         is_whole = whole and not text[end:].strip(" \t\r\n`.")
-        is_whole = is_whole and (listed or all(given for _, given in calls))
+        is_whole = is_whole and (is_list or all(given for _, given in calls))
         if reading.framed or is_whole or all(reading.is_tool(to) for to, _ in calls):
             return Taken(calls=tuple(calls), end=end)
         return None
@@ -165,8 +165,8 @@ def _calls(
         tree = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise broken(text, at, "expected calls as name(parameter=value)") from None
-    found = tree.elts if isinstance(tree, ast.List | ast.Tuple) else [tree]
-    for node in found:
+    elements = tree.elts if isinstance(tree, ast.List | ast.Tuple) else [tree]
+    for node in elements:
         call = _call_of(node)
         if call is not None and _name(call, names) == "print" and len(call.args) == 1:
             call = _call_of(call.args[0])
@@ -207,7 +207,7 @@ def _own(name: str, names: list[str]) -> str:
 
 
 def _bare(name: str, reading: Reading) -> str:
-    """Return a name without what Gemini and Llama write around it."""
+    """Return a name without the prefixes that Gemini and Llama write."""
     return name if reading.is_tool(name) else bare(name).removesuffix(".call")
 
 
@@ -231,13 +231,13 @@ def _literal(text: str, at: int, node: ast.expr) -> Json:
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
             return [_literal(text, at, item) for item in items]
         case ast.Dict(keys=keys, values=values):
-            made: dict[str, Json] = {}
+            entries: dict[str, Json] = {}
             for key, value in zip(keys, values, strict=True):
                 name = None if key is None else _literal(text, at, key)
-                if not isinstance(name, str) or name in made:
+                if not isinstance(name, str) or name in entries:
                     raise broken(text, at, "expected each key of a dict once, as text")
-                made[name] = _literal(text, at, value)
-            return made
+                entries[name] = _literal(text, at, value)
+            return entries
         case _:
             message = (
                 "expected literals: texts, numbers, lists, dicts; call a tool first"

@@ -1,8 +1,8 @@
 r"""Read calls whose parameters stand between tags.
 
-A value is text; the schema makes a number of it. A tag that says the type (`string=`,
-`type=`) is believed. A call counts when its own closing tag is there, and a parameter
-when its own is: what holds the beginning of the next one has lost its end.
+A value is text; the schema converts it to a number. A tag's type (`string=`, `type=`)
+is trusted. A call or parameter needs its own closing tag: one that contains the
+beginning of the next has lost its end.
 """
 
 from __future__ import annotations
@@ -82,23 +82,23 @@ def _value(text: str, match: re.Match[str]) -> Json:
 
 def _children(text: str, start: int, value: str, depth: int = 1) -> Json:
     """Return the object or list of nested tags (MiniMax M3)."""
-    found: list[tuple[str, Json]] = []
+    children: list[tuple[str, Json]] = []
     at = 0
     while (match := _CHILD.match(value, at)) is not None:
-        inside, at = match["value"], match.end()
-        nested = "]<]minimax[>[" in inside
+        content, at = match["value"], match.end()
+        nested = "]<]minimax[>[" in content
         if nested and depth > 20:
             break
-        found.append(
+        children.append(
             (
                 match["key"],
-                _children(text, start, inside, depth + 1) if nested else inside,
+                _children(text, start, content, depth + 1) if nested else content,
             )
         )
-    keys = {key for key, _ in found}
-    if value[at:].strip() or not (keys == {"item"} or len(keys) == len(found)):
+    keys = {key for key, _ in children}
+    if value[at:].strip() or not (keys == {"item"} or len(keys) == len(children)):
         raise broken(text, start, "the tags inside the parameter cannot be read")
-    return [item for _, item in found] if keys == {"item"} else dict(found)
+    return [item for _, item in children] if keys == {"item"} else dict(children)
 
 
 def _tags(
@@ -125,7 +125,7 @@ TAGGED: tuple[Family, ...] = (
     _tags(
         "Qwen 3 Coder, Nemotron 3, Step 3.5, Seed",
         r"<function=(?P<name>[^<>\n]{1,200})>",
-        # the line breaks beside these tags belong to the form; all else to the value
+        # line breaks next to these tags belong to the form, all other text to the value
         r"<parameter=(?P<key>[^<>\n]{1,200})>\n?",
         rf"{_VALUE}\n?</parameter>",
         r"</function>",

@@ -1,7 +1,7 @@
-"""Schemas of calls, for models that are held to a grammar.
+"""Schemas of calls, for models that are constrained by a grammar.
 
-Only what a grammar can hold is kept: types, names, choices. Lengths, patterns and
-ranges are checked when the call is read, as ever. A value may also be a reference.
+They keep only what a grammar can enforce: types, names, choices. Lengths, patterns and
+ranges are checked after decoding, as always. A value may also be a reference.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def call_form(
 
     Args:
         plugins: those with the commands.
-        tool_names: of which tools.
-        start: begins a block.
-        end: ends it.
-        single: it holds one call, so nothing names, repeats or refers to a step.
+        tool_names: the tools to include.
+        start: text that begins a block.
+        end: text that ends it.
+        single: a block has one call, so nothing names, repeats or refers to a step.
     """
     commands = {
         (plugin.name, command.name): command
@@ -47,9 +47,9 @@ def call_form(
     }
     definitions: dict[str, Json] = {}
     calls: dict[str, Mapping[str, Json]] = {}
-    for tool, where in tool_names.items():
-        if where in commands:
-            calls[tool] = _call(tool, commands[where], definitions, single)
+    for tool, names in tool_names.items():
+        if names in commands:
+            calls[tool] = _call(tool, commands[names], definitions, single)
     return CallForm(
         start=start, end=end, calls=calls, definitions=definitions, single=single
     )
@@ -58,20 +58,20 @@ def call_form(
 def _call(
     tool: str, command: CommandSpec, definitions: dict[str, Json], single: bool
 ) -> dict[str, Json]:
-    given = command.parameters
-    for name, node in given.get("$defs", {}).items():
-        definitions[f"{tool}.{name}"] = _kept(node, tool, single)
+    parameters = command.parameters
+    for name, node in parameters.get("$defs", {}).items():
+        definitions[f"{tool}.{name}"] = _enforceable(node, tool, single)
     properties: dict[str, Json] = {"tool": {"enum": [tool]}}
     required = ["tool"]
-    own = given.get("properties")
-    if given.get("type") == "object" and own is not None:
+    own = parameters.get("properties")
+    if parameters.get("type") == "object" and own is not None:
         for name, node in own.items():
             key = name if name == "as" else escape_key(name)
             properties[key] = _value(node, tool, single)
-            if name in given.get("required", ()):
+            if name in parameters.get("required", ()):
                 required.append(key)
     else:
-        properties["$value"] = _value(given, tool, single)
+        properties["$value"] = _value(parameters, tool, single)
         required.append("$value")
     if not single:
         properties["$as" if "as" in properties else "as"] = _NAME
@@ -87,19 +87,19 @@ def _call(
 
 def _value(node: Json, tool: str, single: bool) -> Json:
     """Return the schema of a value, or of an expression instead."""
-    kept = _kept(node, tool, single)
-    if not kept or kept.get("type") == "string":  # takes an expression already
-        return kept
-    arms: list[Json] = [*kept.get("anyOf", (kept,))]
+    form = _enforceable(node, tool, single)
+    if not form or form.get("type") == "string":  # accepts an expression already
+        return form
+    arms: list[Json] = [*form.get("anyOf", (form,))]
     if not single:
         arms.append(EXPRESSION)
     if isinstance(node, Mapping) and cast("dict[str, Json]", node).get("x-asset-ref"):
         arms += [ADDRESS, REFERENCE]
-    return {"anyOf": arms} if len(arms) > 1 else kept
+    return {"anyOf": arms} if len(arms) > 1 else form
 
 
-def _kept(node: Json, tool: str, single: bool) -> dict[str, Json]:
-    """Return what a grammar can hold of a schema; empty: any value."""
+def _enforceable(node: Json, tool: str, single: bool) -> dict[str, Json]:
+    """Return what a grammar can enforce of a schema; empty: any value."""
     if not isinstance(node, Mapping):
         return {}
     schema = cast("Mapping[str, Json]", node)
@@ -110,15 +110,15 @@ def _kept(node: Json, tool: str, single: bool) -> dict[str, Json]:
     if "enum" in schema or "const" in schema:
         return {"enum": list(schema.get("enum") or [schema["const"]])}
     if arms := schema.get("anyOf") or schema.get("oneOf"):
-        return {"anyOf": [_kept(arm, tool, single) for arm in arms]}
+        return {"anyOf": [_enforceable(arm, tool, single) for arm in arms]}
     kind = schema.get("type")
     if isinstance(kind, list):
         arms = [{**schema, "type": one} for one in cast("list[Json]", kind)]
-        return {"anyOf": [_kept(arm, tool, single) for arm in arms]}
+        return {"anyOf": [_enforceable(arm, tool, single) for arm in arms]}
     if kind == "array":
         return {"type": kind, "items": _value(schema.get("items"), tool, single)}
     if kind == "object":
-        more = schema.get("additionalProperties", True)
+        extra = schema.get("additionalProperties", True)
         members = cast("Mapping[str, Json]", schema.get("properties") or {})
         return {
             "type": kind,
@@ -126,8 +126,8 @@ def _kept(node: Json, tool: str, single: bool) -> dict[str, Json]:
                 name: _value(node, tool, single) for name, node in members.items()
             },
             "required": list(schema.get("required", ())),
-            "additionalProperties": more
-            if isinstance(more, bool)
-            else _value(more, tool, single),
+            "additionalProperties": extra
+            if isinstance(extra, bool)
+            else _value(extra, tool, single),
         }
     return {"type": kind} if kind else {}

@@ -27,25 +27,31 @@ END = "<!-- RESPONSE_END -->"
 RESERVED = ("tool", "as", "$literal", "$value", "$for_each", "$max_items")
 """Keys of an intent that are not parameters; `$` escapes a parameter."""
 
-_OURS = "literal|value|for_each|max_items"
-_ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OURS})))")
-_TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OURS})")
-_HELD = re.compile(
+_OPTIONS = "literal|value|for_each|max_items"
+_ESCAPED = re.compile(rf"\$(\$*(?:tool|as|\$(?:{_OPTIONS})))")
+_TO_ESCAPE = re.compile(rf"\$*(?:tool|as)|\$+(?:{_OPTIONS})")
+_CONTAINER = re.compile(
     r"(?:(?:tool|function)_?)?(?:calls?|uses?)|tools|functions|actions?|commands?"
     r"|messages?|intents?|plan|steps?|requests?|response|reply|output",
     re.IGNORECASE,
 )
 """Keys under which models put their calls, in every dialect."""
-_NAMES = (
+_NAME_KEYS = (
     *("name", "tool_name", "function", "function_name", "func", "function_call"),
     *("recipient_name", "action"),
 )
-_USUAL = ("parameters", "arguments", "params", "args", "input")
+_ARGUMENT_KEYS = ("parameters", "arguments", "params", "args", "input")
 _SPACE = re.compile(r"\s+")
-_BESIDE = frozenset({"id", "tool_call_id", "type"})
-_ITEM = frozenset({"call_id", "status"})
-"""Keys of an item of the Responses API that say nothing of the call."""
-_NESTED = (*_USUAL, "action_input", "tool_input", "tool_args", "tool_arguments")
+_EXTRA_KEYS = frozenset({"id", "tool_call_id", "type"})
+_ITEM_KEYS = frozenset({"call_id", "status"})
+"""Keys of a Responses API item that are not part of the call."""
+_NESTED_KEYS = (
+    *_ARGUMENT_KEYS,
+    "action_input",
+    "tool_input",
+    "tool_args",
+    "tool_arguments",
+)
 
 ParameterNames = Callable[[str], Collection[str]]
 IsTool = Callable[[str], bool]
@@ -68,63 +74,63 @@ def escape_key(key: str) -> str:
 
 
 def no_tools(name: str) -> bool:
-    """Return that no tool is known."""
+    """Default for `is_tool`: no tool is known."""
     return False
 
 
 def no_parameters(tool: str) -> Collection[str]:
-    """Return that no tool's parameters are known."""
+    """Default for `parameter_names`: no parameters are known."""
     return ()
 
 
-def like_intents(
+def has_intents(
     value: Value, is_tool: IsTool = no_tools, names: ParameterNames = no_parameters
 ) -> bool:
     """Return whether a value without markers was meant as intents."""
-    whole = value.value
-    if (inside := passed_intents(whole, is_tool)) is not None:
-        whole = inside
-    items = cast("list[Json]", whole) if isinstance(whole, list) else [whole]
+    content = value.value
+    if (inside := passed_intents(content, is_tool)) is not None:
+        content = inside
+    items = cast("list[Json]", content) if isinstance(content, list) else [content]
     return any(
-        _like_intent(item, is_tool, names) or _is_flat(item, names) for item in items
+        _is_intent_like(item, is_tool, names) or _is_flat(item, names) for item in items
     )
 
 
 def passed_intents(value: Json, is_tool: IsTool) -> list[Json] | None:
     """Return the intents inside other objects; None if they have none."""
-    return passed_calls(value, lambda item: _like_intent(item, is_tool))
+    return passed_calls(value, lambda item: _is_intent_like(item, is_tool))
 
 
 def passed_calls(value: Json, like_call: Callable[[Json], bool]) -> list[Json] | None:
     """Return the calls inside other objects; None if they have none."""
     if isinstance(value, list):
         items = cast("list[Json]", value)
-        found = [passed_calls(item, like_call) for item in items]
-        if not any(found):
+        nested = [passed_calls(item, like_call) for item in items]
+        if not any(nested):
             return None
-        pairs = zip(items, found, strict=True)
+        pairs = zip(items, nested, strict=True)
         return [call for item, inner in pairs for call in inner or [item]]
     if not isinstance(value, dict):
         return None
     message = cast("dict[str, Json]", value)
-    held = [key for key, item in message.items() if isinstance(item, dict | list)]
+    containers = [key for key, item in message.items() if isinstance(item, dict | list)]
     if (
-        len(held) != 1
-        or not _HELD.fullmatch(held[0])
-        or any(isinstance(message.get(key), str) for key in ("tool", *_NAMES))
+        len(containers) != 1
+        or not _CONTAINER.fullmatch(containers[0])
+        or any(isinstance(message.get(key), str) for key in ("tool", *_NAME_KEYS))
     ):
         return None
-    inside: Json = message[held[0]]
-    calls = cast("list[Json]", inside) if isinstance(inside, list) else [inside]
-    sure = held[0] == "tool_calls" or any(map(like_call, calls))
-    return calls if sure else None
+    content: Json = message[containers[0]]
+    calls = cast("list[Json]", content) if isinstance(content, list) else [content]
+    is_certain = containers[0] == "tool_calls" or any(map(like_call, calls))
+    return calls if is_certain else None
 
 
-def holds(value: Json, like_call: Callable[[Json], bool]) -> bool:
+def holds_call(value: Json, like_call: Callable[[Json], bool]) -> bool:
     """Return whether a value is, or holds, a call."""
     inside = passed_calls(value, like_call)
-    whole = value if inside is None else inside
-    items = cast("list[Json]", whole) if isinstance(whole, list) else [whole]
+    content = value if inside is None else inside
+    items = cast("list[Json]", content) if isinstance(content, list) else [content]
     return any(map(like_call, items))
 
 
@@ -133,11 +139,13 @@ def is_message(item: Json) -> bool:
     if not isinstance(item, dict):
         return False
     message = cast("dict[str, Json]", item)
-    whole = isinstance(message.get("receiver"), dict) and "content" in message
-    return whole or (isinstance(message.get("command"), str) and "param" in message)
+    is_envelope = isinstance(message.get("receiver"), dict) and "content" in message
+    return is_envelope or (
+        isinstance(message.get("command"), str) and "param" in message
+    )
 
 
-def _like_intent(
+def _is_intent_like(
     item: Json, is_tool: IsTool, names: ParameterNames = no_parameters
 ) -> bool:
     if not isinstance(item, dict):
@@ -152,35 +160,37 @@ def _like_intent(
     if not isinstance(name, str):
         return False
     if _SPACE.search(name) and not is_tool(name):
-        return is_tool(_SPACE.sub("_", name.strip().lower()))  # else of a person
-    usual = "name" in intent or "tool_name" in intent
-    nested = _NESTED if is_tool(name) else _USUAL if usual else ()
-    given = [intent[key] for key in nested if isinstance(intent.get(key), dict | str)]
-    return bool(given) and not _is_definition(intent, given[0], names(name))
+        return is_tool(_SPACE.sub("_", name.strip().lower()))  # else a person's name
+    has_usual_name = "name" in intent or "tool_name" in intent
+    nested = _NESTED_KEYS if is_tool(name) else _ARGUMENT_KEYS if has_usual_name else ()
+    contents = [
+        intent[key] for key in nested if isinstance(intent.get(key), dict | str)
+    ]
+    return bool(contents) and not _is_definition(intent, contents[0], names(name))
 
 
 def _is_definition(
-    intent: Mapping[str, Json], given: Json, known: Collection[str]
+    intent: Mapping[str, Json], content: Json, parameters: Collection[str]
 ) -> bool:
     """Return whether a tool is defined here, not called."""
-    if not isinstance(given, dict) or "properties" not in given:
+    if not isinstance(content, dict) or "properties" not in content:
         return False
-    schema = cast("dict[str, Json]", given)
+    schema = cast("dict[str, Json]", content)
     is_schema = "description" in intent or schema.get("type") in ("object", "dict")
-    return is_schema and not set(schema) <= set(known)
+    return is_schema and not set(schema) <= set(parameters)
 
 
 def _is_flat(item: Json, names: ParameterNames) -> bool:
-    """Return whether a name stands beside nothing but its tool's parameters."""
+    """Return whether a tool's name has only its parameters as other keys."""
     if not isinstance(item, dict):
         return False
     intent = cast("dict[str, Json]", item)
-    key = _name_key(intent)
-    name = intent.get(key)
+    name_key = _name_key(intent)
+    name = intent.get(name_key)
     return (
         isinstance(name, str)
         and len(intent) > 1
-        and set(intent) - {key} <= set(names(name))
+        and set(intent) - {name_key} <= set(names(name))
     )
 
 
@@ -188,17 +198,17 @@ def by_tool(item: Json, is_tool: IsTool) -> list[tuple[str, dict[str, Json]]]:
     """Return the calls of `{"name of a tool": {arguments}}`."""
     if not isinstance(item, dict) or not item:
         return []
-    named = cast("dict[str, Json]", item)
+    entries = cast("dict[str, Json]", item)
     if not all(
-        isinstance(value, dict) and is_tool(key) for key, value in named.items()
+        isinstance(value, dict) and is_tool(key) for key, value in entries.items()
     ):
         return []
-    return cast("list[tuple[str, dict[str, Json]]]", list(named.items()))
+    return cast("list[tuple[str, dict[str, Json]]]", list(entries.items()))
 
 
 def _name_key(intent: Mapping[str, Json]) -> str:
     """Return the key of the tool's name in other conventions."""
-    return next((key for key in _NAMES if isinstance(intent.get(key), str)), "name")
+    return next((key for key in _NAME_KEYS if isinstance(intent.get(key), str)), "name")
 
 
 def read_calls(intents: Sequence[Json], reading: Reading) -> tuple[Call, ...]:
@@ -230,21 +240,21 @@ def _call(item: Json, path: Path, reading: Reading) -> Call | None:
     tool = tool.strip()
     if reading.lenient and not reading.is_tool(tool):
         tool = bare(tool)
-    known = reading.parameter_names(tool) if reading.parameter_names else ()
+    parameters = reading.parameter_names(tool) if reading.parameter_names else ()
     if reading.lenient and reading.parameter_names is not None:
-        intent = _unnested(intent, known, reading)
-    return _from_flat(intent, tool, known, path, reading)
+        intent = _unnested(intent, parameters, reading)
+    return _from_flat(intent, tool, parameters, path, reading)
 
 
 def _from_flat(
     intent: Mapping[str, Json],
     tool: str,
-    known: Collection[str],
+    parameters: Collection[str],
     path: Path,
     reading: Reading,
 ) -> Call | None:
-    # a tool with a parameter "as" has its step named by "$as"
-    name_key = "$as" if "as" in known else "as"
+    # if the tool has a parameter "as", "$as" names the step
+    name_key = "$as" if "as" in parameters else "as"
     arguments: Json = {}
     name: str | None = None
     literal = False
@@ -299,34 +309,38 @@ def _flattened(
     function = intent.get("function")
     if isinstance(function, dict) and not set(intent) - {"type", "id", "function"}:
         intent = cast("dict[str, Json]", function)
-    said = _name_key(intent)
-    name = intent.get(said)
-    nested = [key for key in _NESTED if key in intent]
-    beside = _BESIDE | _ITEM if intent.get("type") == "function_call" else _BESIDE
+    name_key = _name_key(intent)
+    name = intent.get(name_key)
+    nested = [key for key in _NESTED_KEYS if key in intent]
+    extra_keys = (
+        _EXTRA_KEYS | _ITEM_KEYS
+        if intent.get("type") == "function_call"
+        else _EXTRA_KEYS
+    )
     if (
         not isinstance(name, str)
         or len(nested) != 1
-        or set(intent) - beside - {said, nested[0]}
+        or set(intent) - extra_keys - {name_key, nested[0]}
     ):
         if not _is_flat(intent, reading.parameter_names or no_parameters):
             return intent
-        reading.notes[f'"{said}" instead of "tool"'] = None
-        given = {key: value for key, value in intent.items() if key != said}
-        return flat_intent(str(name), given, reading)
-    given = intent[nested[0]]
-    arguments = _object(given)
+        reading.notes[f'"{name_key}" instead of "tool"'] = None
+        content = {key: value for key, value in intent.items() if key != name_key}
+        return flat_intent(str(name), content, reading)
+    content = intent[nested[0]]
+    arguments = _object(content)
     if not isinstance(arguments, dict):
-        fault = loads(given) if isinstance(given, str) else None
+        fault = loads(content) if isinstance(content, str) else None
         expected = f"the arguments of {name} as a JSON object"
         if isinstance(fault, Fault):
             expected += f" ({fault.message})"
-        return _refuse(reading, (*path, nested[0]), expected, given)
-    reading.notes[f'"{said}" and "{nested[0]}" instead of a flat intent'] = None
+        return _refuse(reading, (*path, nested[0]), expected, content)
+    reading.notes[f'"{name_key}" and "{nested[0]}" instead of a flat intent'] = None
     return flat_intent(name, cast("dict[str, Json]", arguments), reading)
 
 
 def _object(arguments: Json) -> Json:
-    """Return arguments that are written as text, as servers do, as JSON."""
+    """Parse arguments that are JSON in a string, as servers send them."""
     if not isinstance(arguments, str):
         return arguments
     read = loads(arguments) if arguments.strip() else None
@@ -337,14 +351,16 @@ def flat_intent(
     tool: str, arguments: Mapping[str, Json], reading: Reading
 ) -> dict[str, Json]:
     """Return the flat intent of a tool with all its arguments."""
-    known = reading.parameter_names(tool) if reading.parameter_names else ()
-    return {"tool": tool, **_escaped(arguments, known)}
+    parameters = reading.parameter_names(tool) if reading.parameter_names else ()
+    return {"tool": tool, **_escaped(arguments, parameters)}
 
 
-def _escaped(arguments: Mapping[str, Json], known: Collection[str]) -> dict[str, Json]:
+def _escaped(
+    arguments: Mapping[str, Json], parameters: Collection[str]
+) -> dict[str, Json]:
     """Return arguments with their keys escaped for that tool's intent."""
-    # a tool with a parameter "as" has it under this key: see `_from_flat`
-    plain = "as" if "as" in known else None
+    # a parameter "as" is not escaped: see `_from_flat`
+    plain = "as" if "as" in parameters else None
     return {
         key if key == plain else escape_key(key): item
         for key, item in arguments.items()
@@ -352,19 +368,24 @@ def _escaped(arguments: Mapping[str, Json], known: Collection[str]) -> dict[str,
 
 
 def _unnested(
-    intent: dict[str, Json], known: Collection[str], reading: Reading
+    intent: dict[str, Json], parameters: Collection[str], reading: Reading
 ) -> dict[str, Json]:
-    """Flatten `{"tool": X, "parameters": {…}}` if nothing else can be meant."""
-    rest = [key for key in intent if key not in RESERVED]
-    if len(rest) != 1 or rest[0] not in _NESTED or rest[0] in known or not known:
+    """Flatten `{"tool": X, "parameters": {…}}` if it is unambiguous."""
+    keys = [key for key in intent if key not in RESERVED]
+    if (
+        len(keys) != 1
+        or keys[0] not in _NESTED_KEYS
+        or keys[0] in parameters
+        or not parameters
+    ):
         return intent
-    arguments = _object(intent[rest[0]])
+    arguments = _object(intent[keys[0]])
     if not isinstance(arguments, dict):
         return intent
-    reading.notes[f'parameters under "{rest[0]}"'] = None
+    reading.notes[f'parameters under "{keys[0]}"'] = None
     inner = cast("dict[str, Json]", arguments)
-    flat = {key: value for key, value in intent.items() if key != rest[0]}
-    return flat | _escaped(inner, known)
+    flat = {key: value for key, value in intent.items() if key != keys[0]}
+    return flat | _escaped(inner, parameters)
 
 
 def _refuse(reading: Reading, path: Path, expected: str, got: Json) -> None:

@@ -21,9 +21,9 @@ from neuraxis.dialects.intents.calls import (
     Reading,
     by_tool,
     flat_intent,
-    holds,
+    has_intents,
+    holds_call,
     is_message,
-    like_intents,
     no_parameters,
     no_tools,
     passed_intents,
@@ -61,7 +61,7 @@ _YAML = re.compile(
     r"[^\S\n]*+\n\s*+(?:arguments|parameters|args|input):",
     re.MULTILINE,
 )
-_LISTED = re.compile(
+_NAME_LIST = re.compile(
     r"(?:```\w*)?\s*+\[[\s({\"']*+([\w.-]{1,200}+)[\"']?+\s*+"
     r"(?:\(|,\s*+(?:[{\[\"'-]|\w{1,100}+=))"
 )
@@ -80,7 +80,8 @@ def read_reply(
 ) -> Reply:
     r"""Decode a reply as models write it.
 
-    One whose names have Markdown's escapes (`get\_time`) is read without them.
+    If a reply without calls has Markdown escapes (`get\_time`), it is read without
+    them.
 
     Args:
         text: the whole reply.
@@ -116,50 +117,54 @@ def _read(
         is_tool=is_tool,
     )
 
-    def known(name: str) -> bool:
+    def is_known(name: str) -> bool:
         return is_tool(name) or is_tool(bare(name))
 
     def is_call(piece: Piece) -> bool:
         if piece.value is not None:
-            return like_intents(piece.value, known, parameter_names or no_parameters)
+            return has_intents(piece.value, is_known, parameter_names or no_parameters)
         return piece.kind == "calls"
 
     def is_ours(piece: Piece) -> bool:
         return piece.start in sent.made
 
-    pieces = [_plain(text, piece) for piece in cut(text, known, _MARKERS)]
+    pieces = [_plain(text, piece) for piece in cut(text, is_known, _MARKERS)]
     sent = sent_calls(text, pieces, is_call)
-    found = sent.found
-    thought = thoughts(text, found)
-    blocks, fault = _find_blocks(text, sent, is_ours, known, reading)
+    own = sent.pieces
+    thought_texts = thoughts(text, own)
+    blocks, fault = _find_blocks(text, sent, is_ours, is_known, reading)
     if fault is None and not blocks:
-        fault = _cut_marker(text) or open_thought(text, found)
+        fault = _cut_marker(text) or open_thought(text, own)
     if fault is not None:
         error = call_error(fault) if isinstance(fault, Fault) else fault
-        return Reply(thoughts=thought, errors=(error,), notes=tuple(reading.notes))
-    taken = [piece for block in blocks[: 1 if first_only else None] for piece in block]
-    left = [piece for piece in found if is_ours(piece) and piece not in taken]
-    intents = [item for piece in taken for item in _listed(piece, reading, known)]
+        return Reply(
+            thoughts=thought_texts, errors=(error,), notes=tuple(reading.notes)
+        )
+    read = [piece for block in blocks[: 1 if first_only else None] for piece in block]
+    unread = [piece for piece in own if is_ours(piece) and piece not in read]
+    intents = [item for piece in read for item in _intents_of(piece, reading, is_known)]
     calls = read_calls(intents, reading)
     notes = reading.notes
     if reading.errors:
         errors = tuple(reading.errors)
-        return Reply(thoughts=thought, errors=errors, notes=tuple(notes))
-    texts = words_around(text, found, taken, is_ours, notes)
-    if left:
+        return Reply(thoughts=thought_texts, errors=errors, notes=tuple(notes))
+    texts = words_around(text, own, read, is_ours, notes)
+    if unread:
         notes[ONLY_FIRST] = None
     return Reply(
         calls=calls,
         texts=texts,
-        thoughts=thought,
+        thoughts=thought_texts,
         notes=tuple(notes),
-        left=tuple(name for piece in left for name in _names(piece, reading, known)),
+        left=tuple(
+            name for piece in unread for name in _names(piece, reading, is_known)
+        ),
     )
 
 
 def _names(piece: Piece, reading: Reading, is_tool: IsTool) -> Iterator[str]:
     """Yield the names of the tools that a block calls."""
-    for item in _listed(piece, reading, is_tool):
+    for item in _intents_of(piece, reading, is_tool):
         intent = cast("dict[str, Json]", item) if isinstance(item, dict) else {}
         name = next((intent[key] for key in ("tool", "name") if key in intent), None)
         yield name if isinstance(name, str) else "?"
@@ -171,7 +176,7 @@ def read_strictly(
     next_id: Callable[[], str],
     parameter_names: ParameterNames | None = None,
 ) -> Reply:
-    """Decode strictly: exactly what the document requires, or the first mistake."""
+    """Decode strictly, as the document requires; return the first mistake."""
     body = text.strip()
     if START not in body and END not in body:
         return Reply(texts=(body,) if body else ())
@@ -222,35 +227,35 @@ def _find_blocks(
     is_tool: IsTool,
     reading: Reading,
 ) -> tuple[list[list[Piece]], Fault | CallError | None]:
-    found = sent.found
-    starts = (at for at, piece in enumerate(found) if piece.marker == "start")
+    pieces = sent.pieces
+    starts = (at for at, piece in enumerate(pieces) if piece.marker == "start")
     marked = next(starts, None)
     if marked is not None:
-        return _find_marked(text, found, marked, reading)
-    for piece in found:
+        return _find_marked(text, pieces, marked, reading)
+    for piece in pieces:
         if piece.fault is not None:
-            written = text[piece.start : piece.end]
-            meant = piece.meant or is_framed(text, piece.start)
-            if meant or _says_call(written) or _says_tool(written, is_tool):
+            part = text[piece.start : piece.end]
+            is_meant = piece.meant or is_framed(text, piece.start)
+            if is_meant or _says_call(part) or _names_tool(part, is_tool):
                 return [], piece.fault
     if sent.unclear is not None:
         return [], sent.unclear
-    if (next_call := _cut_next_call(text, found, is_ours)) is not None:
+    if (next_call := _cut_next_call(text, pieces, is_ours)) is not None:
         return [], next_call
-    if (lost := nameless_call(text, sent)) is not None:
-        return [], lost
-    groups = adjacent(text, [piece for piece in found if is_ours(piece)])
+    if (nameless := nameless_call(text, sent)) is not None:
+        return [], nameless
+    groups = adjacent(text, [piece for piece in pieces if is_ours(piece)])
     if groups and groups[0][0].kind == "value":
         reading.notes["no markers"] = None
     return groups, None if groups else _lost_bracket(text, sent, is_tool)
 
 
 def _find_marked(
-    text: str, found: Sequence[Piece], marked: int, reading: Reading
+    text: str, pieces: Sequence[Piece], marked: int, reading: Reading
 ) -> tuple[list[list[Piece]], Fault | CallError | None]:
     inside: list[Piece] = []
     ended = False
-    for piece in found[marked + 1 :]:
+    for piece in pieces[marked + 1 :]:
         if piece.marker in ("start", "end"):
             ended = piece.marker == "end"
             break
@@ -262,7 +267,7 @@ def _find_marked(
         return [], fault
     groups = adjacent(text, [piece for piece in inside if piece.value or piece.calls])
     if not groups or _says_call(_between(text, inside)):
-        position = found[marked].end
+        position = pieces[marked].end
         return [], malformed_reply(
             f"expected a JSON list behind {START}, got "
             f"{quote(text[position : position + 40].strip())}."
@@ -275,22 +280,22 @@ def _find_marked(
 
 
 def _cut_next_call(
-    text: str, found: Sequence[Piece], is_ours: Callable[[Piece], bool]
+    text: str, pieces: Sequence[Piece], is_ours: Callable[[Piece], bool]
 ) -> Fault | None:
-    """Return the fault of a call that is cut off behind another."""
-    end = max((piece.end for piece in found if is_ours(piece)), default=len(text))
-    rest = text[end:].lstrip(" \t\n,")
-    start = len(text) - len(rest)
-    if rest.strip() in ("{", "["):
+    """Return the fault of a call that is cut off after another."""
+    end = max((piece.end for piece in pieces if is_ours(piece)), default=len(text))
+    following = text[end:].lstrip(" \t\n,")
+    start = len(text) - len(following)
+    if following.strip() in ("{", "["):
         return broken(text, start, "expected the next call, got nothing").fault
-    for piece in found:
+    for piece in pieces:
         fault = piece.fault
         if piece.start == start and fault is not None and fault.code == "truncated":
             return fault
     return None
 
 
-def _says_tool(text: str, is_tool: IsTool) -> bool:
+def _names_tool(text: str, is_tool: IsTool) -> bool:
     """Return whether broken JSON begins with the name of a tool."""
     key = _FIRST_KEY.match(text)
     return key is not None and is_tool(key[1])
@@ -298,35 +303,35 @@ def _says_tool(text: str, is_tool: IsTool) -> bool:
 
 def _lost_bracket(text: str, sent: Sent, is_tool: IsTool) -> Fault | None:
     """Return the fault of an unread list, or an intent without brackets."""
-    listed = _LISTED.match(text.lstrip())
-    if listed is not None and is_tool(listed[1]) and not sent.shown:
-        expected = f"expected {quote(listed[1])} with its arguments in JSON"
+    name_list = _NAME_LIST.match(text.lstrip())
+    if name_list is not None and is_tool(name_list[1]) and not sent.shown:
+        expected = f"expected {quote(name_list[1])} with its arguments in JSON"
         return broken(text, 0, expected).fault
-    if (start := yaml_call(text, sent.found, is_tool)) is not None:
+    if (start := yaml_call(text, sent.pieces, is_tool)) is not None:
         return broken(text, start, "expected the call in JSON, got YAML").fault
-    for piece in sent.found:
+    for piece in sent.pieces:
         if (
             piece.value
             and piece.start not in sent.shown
-            and holds(piece.value.value, is_message)
+            and holds_call(piece.value.value, is_message)
         ):
             form = "expected a call of a tool, got a message of another format"
             return broken(text, piece.start, form).fault
         if piece.kind != "text":
             continue
-        match = _TOOL_MEMBER.search(text, piece.start, piece.end)
-        lines = _YAML.search(text, piece.start, piece.end)
-        if match is None and lines is not None and is_tool(lines[1]):
-            match = lines
-        if match is not None:
+        mention = _TOOL_MEMBER.search(text, piece.start, piece.end)
+        yaml = _YAML.search(text, piece.start, piece.end)
+        if mention is None and yaml is not None and is_tool(yaml[1]):
+            mention = yaml
+        if mention is not None:
             message = "a tool is named outside of a JSON object"
-            return broken(text, match.start(), message).fault
+            return broken(text, mention.start(), message).fault
     return None
 
 
-def _between(text: str, inside: Sequence[Piece]) -> str:
+def _between(text: str, pieces: Sequence[Piece]) -> str:
     return " ".join(
-        text[piece.start : piece.end] for piece in inside if piece.kind == "text"
+        text[piece.start : piece.end] for piece in pieces if piece.kind == "text"
     )
 
 
@@ -342,23 +347,23 @@ def _cut_marker(text: str) -> CallError | None:
     return truncated_reply() if _MARKER_CUT.search(text) else None
 
 
-def _listed(piece: Piece, reading: Reading, is_tool: IsTool) -> list[Json]:
-    """Return the intents of a block, or what stands in their place."""
+def _intents_of(piece: Piece, reading: Reading, is_tool: IsTool) -> list[Json]:
+    """Return the intents of a block, converted from other forms if needed."""
     if piece.value is None:
         reading.notes["calls in a form of the model's own"] = None
         reading.notes.update(dict.fromkeys(piece.notes))
         return [flat_intent(*call, reading) for call in piece.calls]
     reading.notes.update(dict.fromkeys(piece.value.notes))
     block: Json = piece.value.value
-    inside = passed_intents(block, is_tool)
-    if inside is not None:
+    inner = passed_intents(block, is_tool)
+    if inner is not None:
         reading.notes["calls inside another object"] = None
-        block = inside
+        block = inner
     elif not isinstance(block, list):
         reading.notes["an object instead of a list"] = None
         block = [block]
-    listed: list[Json] = []
+    intents: list[Json] = []
     for item in cast("list[Json]", block):
         named = by_tool(item, is_tool)
-        listed += [flat_intent(*call, reading) for call in named] or [item]
-    return listed
+        intents += [flat_intent(*call, reading) for call in named] or [item]
+    return intents

@@ -70,11 +70,11 @@ class Intents:
         self._own = template is not None
         if template is not None:
             filled = load_message_template(template)
-            # the line of the message is sent anew in each turn
+            # the line with the message is sent again in each turn
             line = filled.before.rfind("\n") + 1
             self._head = filled.before[:line]
             self._tail = (filled.before[line:], filled.after)
-        # a stop text removes the end marker, which strict reading requires
+        # a stop sequence removes the end marker, which strict reading requires
         self.stop = () if strict else (END,)
 
     def prompt(
@@ -95,7 +95,7 @@ class Intents:
         return ()
 
     def notation(self, schema: Mapping[str, Json]) -> str:
-        """Return an object's schema as the lines of parameters are."""
+        """Return an object's schema in the format of parameter lines."""
         return form_text(schema)
 
     def form(
@@ -125,9 +125,9 @@ class Intents:
         calls = read_calls(text, START, END, next_id)
         if calls is not None:
             return Reply(calls=calls)
-        words = read_answer(text)
-        if words is not None:
-            return Reply(texts=words)
+        answer = read_answer(text)
+        if answer is not None:
+            return Reply(texts=answer)
         # Imported on first use: its patterns take 14 ms, and most replies are flawless.
         from neuraxis.dialects.intents.decode import read_reply, read_strictly
 
@@ -139,8 +139,8 @@ class Intents:
         )
 
     def _is_tool(self, name: str) -> bool:
-        known = self._parameter_names
-        return name in self._tools or bool(known is not None and known(name))
+        names = self._parameter_names
+        return name in self._tools or bool(names is not None and names(name))
 
     def early(self) -> TextReader:
         """Return a reader for a streaming reply."""
@@ -148,8 +148,8 @@ class Intents:
 
     def _read_alone(self, item: str) -> Reply:
         """Decode one intent of a list by itself."""
-        whole = Completion(text=f"{START}\n[{item}]\n{END}")
-        return self.decode(whole, next_id=str)
+        completion = Completion(text=f"{START}\n[{item}]\n{END}")
+        return self.decode(completion, next_id=str)
 
     def write(self, calls: Sequence[Call]) -> str:
         """Return the block that makes these calls."""
@@ -158,9 +158,9 @@ class Intents:
 
     def _intent(self, call: Call) -> dict[str, Json]:
         intent: dict[str, Json] = {"tool": call.target}
-        known = self._parameter_names(call.target) if self._parameter_names else ()
+        parameters = self._parameter_names(call.target) if self._parameter_names else ()
         if call.name is not None:
-            intent["$as" if "as" in known else "as"] = call.name
+            intent["$as" if "as" in parameters else "as"] = call.name
         if call.literal:
             intent["$literal"] = True
         if call.for_each is not None:
@@ -170,7 +170,7 @@ class Intents:
         arguments: Json = call.arguments
         if isinstance(arguments, dict):
             for key, value in cast("dict[str, Json]", arguments).items():
-                plain = key == "as" and key in known
+                plain = key == "as" and key in parameters
                 intent[key if plain else escape_key(key)] = value
         else:
             intent["$value"] = arguments

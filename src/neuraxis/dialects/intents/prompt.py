@@ -60,7 +60,7 @@ def prompt_text(
 def tool_section(tool: str, command: CommandSpec, described: set[str]) -> str:
     """Describe one tool: purpose, parameters and response, with examples.
 
-    Named types in `told` were written before; new ones are added to it.
+    Named types in `described` are not repeated; new ones are added to it.
     """
     lines = [f"## {tool}"]
     if command.description:
@@ -100,8 +100,8 @@ def _python_literal(value: Json) -> str:
     if not isinstance(value, dict):
         return repr(value)
     entries = cast("dict[str, Json]", value)
-    inside = ",\n".join(f"  {key!r}: {item!r}" for key, item in entries.items())
-    return f"{{\n{inside}\n}}"
+    body = ",\n".join(f"  {key!r}: {item!r}" for key, item in entries.items())
+    return f"{{\n{body}\n}}"
 
 
 def _example(example: Example) -> str:

@@ -1,4 +1,4 @@
-"""Write a tool's parameters and response as lines of the prompt.
+"""Format a tool's parameters and response as lines of the prompt.
 
 Everything that is enforced is written: the fields of objects inside lists, the values
 of an enum, limits, and the named types. A field without more than its name and type
@@ -40,9 +40,9 @@ def parameter_lines(command: CommandSpec) -> list[str]:
             needed=name in command.required,
         )
     ]
-    more: Json = schema.get("additionalProperties")
-    if more is True or (isinstance(more, dict) and more):
-        kind = "" if more is True else f" ({type_text(more, FULL)})"
+    extra: Json = schema.get("additionalProperties")
+    if extra is True or (isinstance(extra, dict) and extra):
+        kind = "" if extra is True else f" ({type_text(extra, FULL)})"
         listed.append(f"- any other name{kind}")
     return ["Parameters:", *listed] if listed else ["Parameters: none"]
 
@@ -68,14 +68,14 @@ def form_text(schema: Node) -> str:
 def type_lines(described: set[str], *schemas: Node | None) -> list[str]:
     """Return the types that schemas name.
 
-    Those in `told` were written before, for another command; new ones are added to it.
+    Those in `described` were written for another command; new ones are added to it.
     """
-    named: dict[str, Json] = {}
+    types: dict[str, Json] = {}
     for schema in filter(None, schemas):
         for name, node in cast("Node", schema.get("$defs") or {}).items():
-            named.setdefault(name, node)
+            types.setdefault(name, node)
     lines: list[str] = []
-    for name, node in named.items():
+    for name, node in types.items():
         if isinstance(node, dict):
             text = "\n".join(_field(name, cast("Node", node), needed=True, whole=True))
             if text not in described:
@@ -86,12 +86,12 @@ def type_lines(described: set[str], *schemas: Node | None) -> list[str]:
 
 def properties(schema: Node | None) -> list[tuple[str, Node]]:
     """Return the fields of an object's schema."""
-    found = (schema or {}).get("properties")
-    if not isinstance(found, dict):
+    fields = (schema or {}).get("properties")
+    if not isinstance(fields, dict):
         return []
     return [
         (name, cast("Node", node) if isinstance(node, dict) else {})
-        for name, node in cast("Node", found).items()
+        for name, node in cast("Node", fields).items()
     ]
 
 
@@ -116,8 +116,8 @@ def _field(
     is_raw = node.get(RAW_KEY) is True
     if is_raw:
         node = without_reference(node, RAW_KEY)
-    word, inner = _inside(node)
-    is_opened = level < _DEEPEST and (whole or _says_more(inner))
+    word, inner = _nested_type(node)
+    is_opened = level < _DEEPEST and (whole or _has_details(inner))
     inside = _fields(inner, level + 1) if is_opened else []
     words = [word if inside else type_text(node, FULL)]
     words += _limits(node)
@@ -136,14 +136,14 @@ def _field(
     return [text, *inside]
 
 
-def _inside(node: Node) -> tuple[str, Node]:
+def _nested_type(node: Node) -> tuple[str, Node]:
     """Return the type's name, and the schema of the object or items."""
     null = ""
     arms = node.get("anyOf")
     if isinstance(arms, list) and {"type": "null"} in arms:
-        others = [arm for arm in cast("list[Json]", arms) if arm != {"type": "null"}]
-        if len(others) == 1 and isinstance(others[0], dict):
-            node, null = cast("Node", others[0]), " or null"
+        non_null = [arm for arm in cast("list[Json]", arms) if arm != {"type": "null"}]
+        if len(non_null) == 1 and isinstance(non_null[0], dict):
+            node, null = cast("Node", non_null[0]), " or null"
     kinds = node.get("type")
     if isinstance(kinds, list) and "null" in kinds:
         null = " or null"
@@ -155,12 +155,12 @@ def _inside(node: Node) -> tuple[str, Node]:
     return "", {}
 
 
-def _says_more(schema: Node, level: int = 0) -> bool:
+def _has_details(schema: Node, level: int = 0) -> bool:
     """Return whether a field has more to describe than its type."""
     for _, node in properties(schema):
         if any(node.get(key) is not None for key in _SAID) or _limits(node):
             return True
-        if level < _DEEPEST and _says_more(_inside(node)[1], level + 1):
+        if level < _DEEPEST and _has_details(_nested_type(node)[1], level + 1):
             return True
     return False
 

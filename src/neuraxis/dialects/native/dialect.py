@@ -53,12 +53,12 @@ def safe_name(tool: str) -> str:
 class Native:
     """Dialect of tool calls beside the text.
 
-    It remembers each tool's name for the server, and each call's id of the server: an
-    answer must have the server's id.
+    It stores each tool's name for the server and each call's server id: an answer
+    must have the server's id.
 
     Args:
-        strict: arguments must be exactly JSON, and calls in the text are text.
-        template: the user's own instruction text, with `{plugins}` in it or not.
+        strict: arguments must be valid JSON, and calls in the text are text.
+        template: the user's own instruction text; `{plugins}` in it is optional.
         goes_on: whether a failed step leaves out only what depends on it.
     """
 
@@ -93,7 +93,7 @@ class Native:
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
     ) -> tuple[Mapping[str, Json], ...]:
         """Return the definition of each command, and remember their names."""
-        names = {where: tool for tool, where in tool_names.items()}
+        names = {target: tool for tool, target in tool_names.items()}
         return tuple(
             self._definition(
                 names.get((plugin.name, command.name))
@@ -123,7 +123,7 @@ class Native:
         return {"type": "function", "function": {**function, "parameters": parameters}}
 
     def notation(self, schema: Mapping[str, Json]) -> str:
-        """Return an object's schema as the lines of parameters are."""
+        """Return an object's schema in the format of parameter lines."""
         return form_text(schema)
 
     def request(self, text: str) -> str:
@@ -135,8 +135,8 @@ class Native:
         if was_cut(completion):
             return cut_reply(completion.text)
         if self._strict:
-            words = completion.text.strip()
-            reply = Reply(texts=(words,) if words else ())
+            answer = completion.text.strip()
+            reply = Reply(texts=(answer,) if answer else ())
         else:
             reply = self._read_text(completion, next_id)
         if not completion.tool_calls:
@@ -155,20 +155,20 @@ class Native:
 
     def _read_text(self, completion: Completion, next_id: Callable[[], str]) -> Reply:
         """Decode the text, with calls that the server left in it."""
-        # imported on first use: no session waits for its patterns to begin
+        # imported on first use: compiling its patterns would delay each session's start
         from neuraxis.dialects.intents.decode import read_reply
 
-        beside = bool(completion.tool_calls)
+        has_native_calls = bool(completion.tool_calls)
         read = read_reply(
             completion.text,
-            next_id=(lambda: "") if beside else next_id,
+            next_id=(lambda: "") if has_native_calls else next_id,
             parameter_names=lambda tool: self._parameters.get(tool, ()),
             is_tool=self._is_tool,
             first_only=False,
         )
         if not read.calls:
-            return replace(read, errors=(), notes=()) if beside else read
-        if beside:
+            return replace(read, errors=(), notes=()) if has_native_calls else read
+        if has_native_calls:
             left = tuple(call.command for call in read.calls)
             notes = ("calls written as text, not read",)
             return replace(read, calls=(), errors=(), notes=notes, left=left)
@@ -182,14 +182,14 @@ class Native:
 
     def _read_calls(
         self,
-        given: Sequence[NativeCall],
+        native_calls: Sequence[NativeCall],
         reply: Reply,
         next_id: Callable[[], str],
     ) -> Reply:
         notes: dict[str, None] = dict.fromkeys(reply.notes)
         errors: list[CallError] = []
         read: list[tuple[NativeCall, Json]] = []
-        for native in given:
+        for native in native_calls:
             arguments = self._arguments(native, notes)
             if isinstance(arguments, CallError):
                 errors.append(arguments)
@@ -290,11 +290,11 @@ class Native:
     def answer(self, results: Sequence[Result]) -> tuple[Message, ...]:
         """Return a tool message per result; without ids, one user message."""
         messages: list[Message] = []
-        others: list[Result] = []
+        without_id: list[Result] = []
         for step, result in enumerate(results, 1):
             native_id = self._ids.get(result.call.id)
             if native_id is None:
-                others.append(result)
+                without_id.append(result)
                 continue
             content = json_text(outcome(result, step))
             messages.append(
@@ -305,10 +305,10 @@ class Native:
                     tool_call_id=native_id,
                 )
             )
-        if others:
-            content = self.encode(others)
+        if without_id:
+            content = self.encode(without_id)
             messages.append(
-                Message(role="user", content=content, results=tuple(others))
+                Message(role="user", content=content, results=tuple(without_id))
             )
         return tuple(messages)
 

@@ -2,8 +2,8 @@
 
 Servers may force a model's output into the schema, so a place that accepts an asset
 reference must allow one, and a class that JSON cannot represent allows nothing else.
-The reference is written where it stands and not as a `$ref`, which not every server
-accepts; so a union has it once, however many of its arms accept one.
+The reference is written inline, since not every server accepts `$ref`; so a union has
+it once, however many of its arms accept one.
 """
 
 from __future__ import annotations
@@ -31,34 +31,38 @@ def for_server(schema: Mapping[str, Json]) -> dict[str, Json]:
 
 def _plain(schema: Mapping[str, Json]) -> dict[str, Json]:
     if "x-type" in schema:
-        kept = {"description": schema["description"]} if "description" in schema else {}
-        return {**REFERENCE, **kept}
-    made: dict[str, Json] = {}
+        description = (
+            {"description": schema["description"]} if "description" in schema else {}
+        )
+        return {**REFERENCE, **description}
+    converted: dict[str, Json] = {}
     for key, value in schema.items():
         if key.startswith("x-"):
             continue
         if key in _MAPS and isinstance(value, Mapping):
             nodes = cast("Mapping[str, Json]", value)
-            made[key] = {name: _node(node) for name, node in nodes.items()}
+            converted[key] = {name: _node(node) for name, node in nodes.items()}
         elif key in ("anyOf", "oneOf") and isinstance(value, list):
-            made.update(_union(key, [_node(arm) for arm in cast("list[Json]", value)]))
+            converted.update(
+                _union(key, [_node(arm) for arm in cast("list[Json]", value)])
+            )
         elif key in _LISTS and isinstance(value, list):
-            made[key] = [_node(node) for node in cast("list[Json]", value)]
+            converted[key] = [_node(node) for node in cast("list[Json]", value)]
         elif key in _SUBSCHEMAS:
-            made[key] = _node(value)
+            converted[key] = _node(value)
         else:
-            made[key] = value
-    if made.get("format") == SECONDS:  # servers show a model the description only
-        del made["format"]
-        text = str(made.get("description", "")).rstrip(". ")
-        made["description"] = f"{text} (in seconds)" if text else "Seconds."
-    arms = made.get("anyOf")
+            converted[key] = value
+    if converted.get("format") == SECONDS:  # servers show a model the description only
+        del converted["format"]
+        text = str(converted.get("description", "")).rstrip(". ")
+        converted["description"] = f"{text} (in seconds)" if text else "Seconds."
+    arms = converted.get("anyOf")
     if isinstance(arms, list) and len(cast("list[Json]", arms)) == 1:
         (arm,) = cast("list[Json]", arms)
-        if isinstance(arm, dict) and set(made) <= _BESIDE:
-            del made["anyOf"]
-            made = {**cast("dict[str, Json]", arm), **made}
-    return made
+        if isinstance(arm, dict) and set(converted) <= _BESIDE:
+            del converted["anyOf"]
+            converted = {**cast("dict[str, Json]", arm), **converted}
+    return converted
 
 
 def _union(key: str, arms: list[Json]) -> dict[str, Json]:
@@ -103,7 +107,7 @@ def _with_reference(
 
 
 def prompt_text(plugins: Sequence[PluginSpec], *, goes_on: bool = False) -> str:
-    """Return our own words, and the plugin authors' notes."""
+    """Return the instruction text with the plugin authors' notes."""
     text = instruction_text("native.md", goes_on=goes_on)
     before, _, after = text.partition(PLUGINS)
     notes = [
@@ -111,5 +115,5 @@ def prompt_text(plugins: Sequence[PluginSpec], *, goes_on: bool = False) -> str:
         for plugin in plugins
         if plugin.prompt
     ]
-    said = "\n\n".join(notes)
-    return f"{before}{said}{after}".strip() + "\n"
+    about_plugins = "\n\n".join(notes)
+    return f"{before}{about_plugins}{after}".strip() + "\n"

@@ -1,4 +1,4 @@
-"""Models of Anthropic by the Messages API, on Bedrock too."""
+"""Anthropic's models through the Messages API, also on Bedrock."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def bedrock_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
     return replace(
         messages_wire(model, endpoint, options),
         url=address_with(endpoint.url, path),
-        finds_tools=False,  # it is another beta there
+        finds_tools=False,  # the beta has another name there
         headers=endpoint.key_header,
         body=body,
     )
@@ -78,7 +78,7 @@ from_name = partial(named_model, "anthropic", ANTHROPIC, messages_wire)
 
 
 def from_bedrock_name(rest: str, settings: Settings) -> HttpModel:
-    """Return the Claude of `bedrock:MODEL_ID`; untried against the real service."""
+    """Return Claude for `bedrock:MODEL_ID`; not tested against the real service."""
     if "anthropic." not in rest:
         raise ConfigError(
             "bedrock: expected the id of a Claude, such as "

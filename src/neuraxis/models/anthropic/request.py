@@ -1,4 +1,4 @@
-"""Requests of the Messages API, from a prompt and options."""
+"""Build a Messages API request from a prompt and options."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from neuraxis.models.http.settings import EFFORTS, Options
 from neuraxis.specs import Json
 
 MOST_TOKENS = 8192
-"""Tokens of an answer where the options say nothing: this API wants a number."""
-_LEAST_BUDGET = 1024  # of thinking; fewer are refused
+"""Default maximum tokens of an answer: this API requires a number."""
+_LEAST_BUDGET = 1024  # minimum tokens of thinking; the API refuses fewer
 _CACHED: Json = {"type": "ephemeral"}
 _TOOL_SEARCH: Mapping[str, Json] = {
     "type": "tool_search_tool_bm25_20251119",
@@ -39,12 +39,12 @@ def request_body(
 ) -> dict[str, Json]:
     """Return the body of a request for one message."""
     native = bool(prompt.native_tools)
-    system, rest = leading_system(prompt.messages)
+    system, messages = leading_system(prompt.messages)
     body: dict[str, Json] = {
         "model": model,
         "max_tokens": options.max_tokens or MOST_TOKENS,
         "stream": True,
-        "messages": _turns(rest, native, origin),
+        "messages": _turns(messages, native, origin),
     }
     blocks: list[Block] = [
         {"type": "text", "text": message.content}
@@ -58,7 +58,7 @@ def request_body(
         tools.append({**_TOOL_SEARCH})
     if tools:
         body["tools"] = tools
-    # Tools stand before the system text there: one mark covers both.
+    # Tools precede the system text there: one cache mark covers both.
     marked = blocks or tools
     if options.cache and marked:
         marked[-1] = {**marked[-1], "cache_control": _CACHED}
@@ -67,14 +67,14 @@ def request_body(
     if native:
         _put_tool_choice(body, options)
     _put_thinking(body, options)
-    if "thinking" not in body:  # with it no other value than 1 is taken
+    if "thinking" not in body:  # while thinking, only the default 1 is accepted
         for key in ("temperature", "top_p"):
             if (value := getattr(options, key)) is not None:
                 body[key] = value
     form = prompt.output_schema or options.output_schema
     if form is not None:
-        given = {"type": "json_schema", "schema": dict(form)}
-        body.setdefault("output_config", {})["format"] = given
+        output_format = {"type": "json_schema", "schema": dict(form)}
+        body.setdefault("output_config", {})["format"] = output_format
     body.update(options.extra)
     return body
 
@@ -95,12 +95,12 @@ def _put_tool_choice(body: dict[str, Json], options: Options) -> None:
     words = {"auto": "auto", "none": "none", "required": "any"}
     if choice is None and options.parallel_tool_calls is not False:
         return
-    block: Block = {"type": words.get(choice or "auto", "tool")}
-    if block["type"] == "tool":
-        block["name"] = choice
-    if options.parallel_tool_calls is False and block["type"] != "none":
-        block["disable_parallel_tool_use"] = True
-    body["tool_choice"] = block
+    tool_choice: Block = {"type": words.get(choice or "auto", "tool")}
+    if tool_choice["type"] == "tool":
+        tool_choice["name"] = choice
+    if options.parallel_tool_calls is False and tool_choice["type"] != "none":
+        tool_choice["disable_parallel_tool_use"] = True
+    body["tool_choice"] = tool_choice
 
 
 def _put_thinking(body: dict[str, Json], options: Options) -> None:
@@ -119,13 +119,15 @@ def _put_thinking(body: dict[str, Json], options: Options) -> None:
 def _put_budget(body: dict[str, Json], tokens: int) -> None:
     tokens = max(tokens, _LEAST_BUDGET)
     body["thinking"] = {"type": "enabled", "budget_tokens": tokens}
-    # The budget is a part of what may be written.
+    # The thinking budget is part of `max_tokens`.
     body["max_tokens"] = cast("int", body["max_tokens"]) + tokens
 
 
 def _turns(messages: list[Message], native: bool, origin: str) -> list[Json]:
-    said = [(message.role, _blocks(message, native, origin)) for message in messages]
-    turns = joined_turns(said, "assistant")
+    contents = [
+        (message.role, _blocks(message, native, origin)) for message in messages
+    ]
+    turns = joined_turns(contents, "assistant")
     nothing: Block = {"type": "text", "text": call_errors.SAID_NOTHING}
     return [{"role": role, "content": blocks or [nothing]} for role, blocks in turns]
 
@@ -217,4 +219,4 @@ PARTS = (
     ),
     option("thinking"),
 )
-"""Parts that some models refuse, the surest first."""
+"""Parts that some models refuse, most specific first."""

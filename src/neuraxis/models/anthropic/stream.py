@@ -1,8 +1,8 @@
-"""Answers of the Messages API: events or a document become chunks.
+"""Convert answers of the Messages API (events or a document) to chunks.
 
-https://docs.anthropic.com/en/docs/build-with-claude/streaming lists the events. What
-Anthropic's own tools do (`server_tool_use` and their results) is no call of ours: it
-goes back with the turn and is not shown.
+https://docs.anthropic.com/en/docs/build-with-claude/streaming lists the events. Blocks
+of Anthropic's own tools (`server_tool_use` and their results) are not our calls: they
+are sent back with the turn and not shown.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _FINISH: Mapping[str, FinishReason] = {
     "refusal": "content_filter",
 }
 _PLAIN = ("text", "tool_use")
-"""Blocks that are sent back from the text and the calls alone."""
+"""Blocks that can be rebuilt from the text and the calls."""
 
 
 class MessageReader:
     """Parser of one answer.
 
-    `origin` is who is asked; what the turn carries goes back to nobody else. Empty:
-    it carries nothing.
+    `origin` is the server and model: the turn's state goes back to no other. Empty: no
+    state is carried.
     """
 
     def __init__(self, origin: str = "") -> None:
@@ -58,11 +58,11 @@ class MessageReader:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more has to be read."""
+        """Whether the answer is complete."""
         return self._done
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return after how much silence it is the end; None: never."""
+        """Return the seconds of silence that end the answer; None: no limit."""
         del stall
         return after_end if self._reason else None
 
@@ -99,7 +99,7 @@ class MessageReader:
         """Return the last chunk.
 
         Raises:
-            ServerError: the answer ended before it said that it was complete.
+            ServerError: the answer ended before it was complete.
         """
         if not self._seen:
             raise ServerError("its answer holds no completion")
@@ -197,7 +197,7 @@ class MessageReader:
             place = self._places.get(index)
             if place is None:
                 return []
-            # All of the input came with the start, or there is none.
+            # The whole input came with the start, or there is none.
             text = json.dumps(block.get("input") or {}, ensure_ascii=False)
             call = ToolCallDelta(index=place, arguments=whole_pairs(text))
             return [Chunk(tool_calls=(call,))]
@@ -212,36 +212,36 @@ class MessageReader:
         if isinstance(reason, str) and reason:
             self._reason = reason.lower()
         details = as_map(delta.get("stop_details"))
-        if message := error_message(details.get("explanation")):
-            self._notes.append(f"the server says: {message}")
+        if explanation := error_message(details.get("explanation")):
+            self._notes.append(f"the server says: {explanation}")
 
     def _add_usage(self, usage: Json) -> None:
-        # The one at the end counts, and leaves out what has not changed.
-        numbers = as_map(usage).items()
-        self._usage.update({key: value for key, value in numbers if value is not None})
+        # The last usage counts; it omits numbers that have not changed.
+        items = as_map(usage).items()
+        self._usage.update({key: value for key, value in items if value is not None})
 
     def _carried(self) -> tuple[str, str]:
         blocks = [block for _, block in sorted(self._blocks.items())]
         if all(block.get("type") in _PLAIN for block in blocks):
             return "", ""
-        kept = [
+        returned = [
             block
             for block in blocks
             if block.get("type") != "text" or as_str(block.get("text")).strip()
         ]
-        return pack(self._origin, blocks=kept)
+        return pack(self._origin, blocks=returned)
 
 
-def _usage(numbers: Mapping[str, Json]) -> Usage | None:
-    read = count(numbers.get("cache_read_input_tokens"))
-    written = count(numbers.get("cache_creation_input_tokens"))
-    details = as_map(numbers.get("output_tokens_details"))
-    found = Usage(
-        # Here what concerns the cache is counted beside the rest.
-        input_tokens=count(numbers.get("input_tokens")) + read + written,
-        output_tokens=count(numbers.get("output_tokens")),
+def _usage(counts: Mapping[str, Json]) -> Usage | None:
+    read = count(counts.get("cache_read_input_tokens"))
+    written = count(counts.get("cache_creation_input_tokens"))
+    details = as_map(counts.get("output_tokens_details"))
+    usage = Usage(
+        # This API does not include cached tokens in `input_tokens`.
+        input_tokens=count(counts.get("input_tokens")) + read + written,
+        output_tokens=count(counts.get("output_tokens")),
         cached_tokens=read,
         cache_write_tokens=written,
         reasoning_tokens=count(details.get("thinking_tokens")),
     )
-    return found if found != Usage() else None
+    return usage if usage != Usage() else None

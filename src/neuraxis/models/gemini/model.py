@@ -1,4 +1,4 @@
-"""Models of Google by generateContent: on AI Studio, and on Vertex AI."""
+"""Google's models through generateContent, on AI Studio and Vertex AI."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ VERTEX_TOKEN = "VERTEX_ACCESS_TOKEN"
 
 def content_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
     """Return the protocol of `:streamGenerateContent`."""
-    own = percent_encoded(model.removeprefix("models/"), safe="")
-    url = address_with(endpoint.url, f"/models/{own}:streamGenerateContent")
+    model_path = percent_encoded(model.removeprefix("models/"), safe="")
+    url = address_with(endpoint.url, f"/models/{model_path}:streamGenerateContent")
     return Wire(
         url=f"{url}{'&' if '?' in url else '?'}alt=sse",
         headers=_headers,
@@ -57,10 +57,10 @@ from_name = partial(named_model, "gemini", GEMINI, content_wire)
 
 
 def from_vertex_name(rest: str, settings: Settings) -> HttpModel:
-    """Return the model of `vertex:NAME`; project and place are settings.
+    """Return the model of `vertex:NAME`; project and location are settings.
 
-    The key is a token of Google Cloud out of `VERTEX_ACCESS_TOKEN`. Untried against
-    the real service.
+    The key is a Google Cloud token in `VERTEX_ACCESS_TOKEN`. Not tested against the
+    real service.
     """
     key = "a token of Google Cloud; `gcloud auth print-access-token` gives one"
     provider = vertex_provider(settings)
@@ -79,8 +79,8 @@ def vertex_provider(settings: Settings) -> Provider:
             f"https://{host}aiplatform.googleapis.com/v1/projects/{project}"
             f"/locations/{place}/publishers/google"
         )
-        # A project's settings choose a path of it, never another host.
-        if not all(_is_plain(str(said)) for said in (project, place)):
+        # A project's settings may choose the path, never another host.
+        if not all(_is_plain(str(name)) for name in (project, place)):
             raise ConfigError(
                 "vertex.project, vertex.location: expected names of letters, digits "
                 f"and hyphens, got {project!r} and {place!r}"

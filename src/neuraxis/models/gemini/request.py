@@ -1,4 +1,4 @@
-"""Building of a request of generateContent from a prompt and the options."""
+"""Build a generateContent request from a prompt and options."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Block = dict[str, Json]
 def request_body(prompt: Prompt, options: Options, origin: str = "") -> dict[str, Json]:
     """Return the body of a request for one completion."""
     native = bool(prompt.native_tools)
-    system, rest = leading_system(prompt.messages)
-    body: dict[str, Json] = {"contents": _turns(rest, native, origin)}
+    system, messages = leading_system(prompt.messages)
+    body: dict[str, Json] = {"contents": _turns(messages, native, origin)}
     texts: list[Json] = [
         {"text": message.content} for message in system if message.content.strip()
     ]
@@ -65,9 +65,9 @@ def _config(prompt: Prompt, options: Options) -> Block:
         "max_tokens": "maxOutputTokens",
         "seed": "seed",
     }
-    for name, theirs in names.items():
+    for name, field in names.items():
         if (value := getattr(options, name)) is not None:
-            config[theirs] = value
+            config[field] = value
     if prompt.stop:
         config["stopSequences"] = list(prompt.stop)[:MOST_STOPS]
     form = prompt.output_schema or options.output_schema
@@ -92,13 +92,13 @@ def _tool_choice(choice: str) -> Block:
 
 
 def _turns(messages: list[Message], native: bool, origin: str) -> list[Json]:
-    """Return the turns, with neighbours of one role joined."""
-    names: dict[str, str] = {}  # of a call's tool, which stands with its result there
-    said: list[tuple[str, list[Block]]] = []
+    """Return the turns; adjacent turns of one role are joined."""
+    names: dict[str, str] = {}  # call id -> tool name: a result must repeat it
+    blocks: list[tuple[str, list[Block]]] = []
     for message in messages:
         names.update({call.id: call.name for call in message.tool_calls})
-        said.append((message.role, _parts(message, native, origin, names)))
-    turns = joined_turns(said, "model")
+        blocks.append((message.role, _parts(message, native, origin, names)))
+    turns = joined_turns(blocks, "model")
     nothing: Block = {"text": call_errors.SAID_NOTHING}
     return [{"role": role, "parts": parts or [nothing]} for role, parts in turns]
 
@@ -107,10 +107,10 @@ def _parts(
     message: Message, native: bool, origin: str, names: Mapping[str, str]
 ) -> list[Block]:
     if native and message.role == "tool":
-        own = message.tool_call_id or ""
+        call_id = message.tool_call_id or ""
         answer: Block = {
-            "id": own,
-            "name": names.get(own, ""),
+            "id": call_id,
+            "name": names.get(call_id, ""),
             "response": {"output": message.content},
         }
         return [{"functionResponse": answer}]
@@ -128,17 +128,20 @@ def _parts(
 
 
 def _with_ids(parts: list[Block], message: Message) -> list[Block]:
-    """Return the parts; calls without an id have the one given here."""
+    """Return the parts; calls without an id get ours."""
     ids = iter([call.id for call in message.tool_calls])
-    blocks: list[Block] = []
+    completed: list[Block] = []
     for part in parts:
         call = part.get("functionCall")
         if isinstance(call, dict):
-            own = next(ids, "")
+            call_id = next(ids, "")
             fields = cast("Block", call)
-            part = {**part, "functionCall": {**fields, "id": fields.get("id") or own}}
-        blocks.append(part)
-    return blocks
+            part = {
+                **part,
+                "functionCall": {**fields, "id": fields.get("id") or call_id},
+            }
+        completed.append(part)
+    return completed
 
 
 def _file(part: Part) -> Block:
@@ -148,12 +151,12 @@ def _file(part: Part) -> Block:
 
 def _tool(tool: Mapping[str, Json]) -> Block:
     function = function_of(tool)
-    declared: Block = {"name": function.get("name")}
+    declaration: Block = {"name": function.get("name")}
     if function.get("description"):
-        declared["description"] = function["description"]
+        declaration["description"] = function["description"]
     if function.get("parameters"):
-        declared["parametersJsonSchema"] = function["parameters"]
-    return declared
+        declaration["parametersJsonSchema"] = function["parameters"]
+    return declaration
 
 
 # --- what a model may refuse ------------------------------------------------------
@@ -206,4 +209,4 @@ PARTS = (
     option("stop", _CONFIG, "stopSequences", words="stop.?sequences?"),
     option("tool_choice", "toolConfig", words="function.?calling.?config|tool.?config"),
 )
-"""Parts that some models refuse, the surest first."""
+"""Parts that some models refuse, most specific first."""

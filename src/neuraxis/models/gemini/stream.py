@@ -1,8 +1,8 @@
-"""Reading of an answer of generateContent: frames become chunks.
+"""Convert the frames of a generateContent answer to chunks.
 
-https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse. A stream
-and a document have the same frames. What Google runs itself (code, searches) is no
-call of ours: it goes back with the turn and is not shown.
+https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse. A stream and
+a document have the same frames. What Google runs itself (code, searches) is not our
+call: it is sent back with the turn and not shown.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FAILED = (
     "MALFORMED_RESPONSE",
     "MISSING_THOUGHT_SIGNATURE",
 )
-"""The model wrote no answer; another try may bring one."""
+"""Finish reasons without an answer; a retry may succeed."""
 _BESIDE = ("citationMetadata", "groundingMetadata", "urlContextMetadata")
 _SHOWN = ("text", "functionCall", "inlineData")
 
@@ -54,8 +54,8 @@ _SHOWN = ("text", "functionCall", "inlineData")
 class ContentReader:
     """Parser of one answer.
 
-    `origin` is who is asked; what the turn carries goes back to nobody else. Empty:
-    it carries nothing.
+    `origin` is the server and model: the turn's state goes back to no other. Empty: no
+    state is carried.
     """
 
     def __init__(self, origin: str = "") -> None:
@@ -71,11 +71,11 @@ class ContentReader:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more has to be read: the stream's end says so."""
+        """Always false: only the end of the stream completes the answer."""
         return False
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return after how much silence it is the end; None: never."""
+        """Return the seconds of silence that end the answer; None: no limit."""
         del stall
         return after_end if self._reason else None
 
@@ -102,14 +102,16 @@ class ContentReader:
         """Return the last chunk.
 
         Raises:
-            ServerError: the answer ended before it said that it was complete.
+            ServerError: the answer ended before it was complete.
         """
         if not self._seen:
             raise ServerError("its answer holds no completion")
         if self._reason in _FAILED:
-            said = "; ".join(self._notes)
-            why = f"it ended its answer with the reason {self._reason!r}"
-            raise ServerError(f"{why}: {said}" if said else why, again=True)
+            note_text = "; ".join(self._notes)
+            problem = f"it ended its answer with the reason {self._reason!r}"
+            raise ServerError(
+                f"{problem}: {note_text}" if note_text else problem, again=True
+            )
         reason: FinishReason = "stop"
         if self._blocked:
             reason = "content_filter"
@@ -133,7 +135,9 @@ class ContentReader:
             usage=self._usage,
             note="; ".join(self._notes),
             carried=carried,
-            annotations=tuple({name: said} for name, said in self._beside.items()),
+            annotations=tuple(
+                {name: note_text} for name, note_text in self._beside.items()
+            ),
         )
 
     def _candidate(self, candidate: Mapping[str, Json]) -> list[Chunk]:
@@ -144,7 +148,7 @@ class ContentReader:
             chunks += self._part(part)
             self._keep(part)
         for name in _BESIDE:
-            # Each frame says all of it so far.
+            # Each frame repeats everything so far.
             if candidate.get(name):
                 self._beside[name] = candidate[name]
         reason = candidate.get("finishReason")
@@ -168,12 +172,14 @@ class ContentReader:
         return []
 
     def _call(self, call: Mapping[str, Json]) -> Chunk:
-        own, name = call.get("id"), call.get("name")
+        call_id, name = call.get("id"), call.get("name")
         arguments = json.dumps(call.get("args") or {}, ensure_ascii=False)
         delta = ToolCallDelta(
             index=self._calls,
-            # The id joins the call with its result: it must be there and be new.
-            id=own if isinstance(own, str) and own else f"call_{secrets.token_hex(6)}",
+            # The id joins the call with its result: it must exist and be unique.
+            id=call_id
+            if isinstance(call_id, str) and call_id
+            else f"call_{secrets.token_hex(6)}",
             name=whole_pairs(name) if isinstance(name, str) else None,
             arguments=whole_pairs(arguments),
         )
@@ -190,7 +196,7 @@ class ContentReader:
             and "thoughtSignature" not in last
         )
         if joins:
-            # A signature stands on the last piece of what it signs.
+            # A signature is on the last piece of the signed text.
             last.update({**part, "text": f"{last['text']}{text}"})
         elif part:
             self._parts.append(dict(part))
@@ -202,18 +208,18 @@ class ContentReader:
         )
         if not signed:
             return "", ""
-        kept = [part for part in self._parts if "inlineData" not in part]
-        return pack(self._origin, blocks=kept)
+        blocks = [part for part in self._parts if "inlineData" not in part]
+        return pack(self._origin, blocks=blocks)
 
 
-def _usage(numbers: Mapping[str, Json]) -> Usage | None:
-    thought = count(numbers.get("thoughtsTokenCount"))
-    found = Usage(
-        # What Google's own tools read and the model thought is counted beside these.
-        input_tokens=count(numbers.get("promptTokenCount"))
-        + count(numbers.get("toolUsePromptTokenCount")),
-        output_tokens=count(numbers.get("candidatesTokenCount")) + thought,
-        cached_tokens=count(numbers.get("cachedContentTokenCount")),
-        reasoning_tokens=thought,
+def _usage(counts: Mapping[str, Json]) -> Usage | None:
+    thinking = count(counts.get("thoughtsTokenCount"))
+    usage = Usage(
+        # Tokens of Google's own tools and of thoughts are counted separately.
+        input_tokens=count(counts.get("promptTokenCount"))
+        + count(counts.get("toolUsePromptTokenCount")),
+        output_tokens=count(counts.get("candidatesTokenCount")) + thinking,
+        cached_tokens=count(counts.get("cachedContentTokenCount")),
+        reasoning_tokens=thinking,
     )
-    return found if found != Usage() else None
+    return usage if usage != Usage() else None

@@ -1,7 +1,7 @@
 """A model file in memory, by llama.cpp in this process.
 
-The binding holds llama.cpp's own server: chat template, grammars and several slots are
-its work. It also listens on a loopback port, which nobody can use without the key.
+The binding contains llama.cpp's server, which handles chat template, grammars and
+several slots. It also listens on a loopback port that requires a key.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from neuraxis.models.gguf.prompt_cache import States
 from neuraxis.specs import Json
 
 CONTEXT = 8192
-"""Tokens of all conversations of a file; a larger one costs memory."""
+"""Tokens of all conversations of a file; more cost memory."""
 STATES_MB = 64
-"""What the constant parts of prompts may take on the disk."""
+"""Maximum MiB on disk for the states of constant prompt parts."""
 REMEMBERED = 128
-"""MiB of prompts that llama.cpp remembers; its own limit is eight GiB."""
+"""MiB of prompts that llama.cpp keeps in memory; its default is eight GiB."""
 PORTION = 256
-"""Tokens of a prompt that are read at once: a cancelled request ends behind them."""
+"""Tokens of a prompt read at once: a cancelled request ends after them."""
 
 Take = Callable[[Any], bool]
-"""Gets each piece of an answer; True ends it."""
+"""Receives each piece of an answer; True ends the answer."""
 
 
 class Setup(Struct, frozen=True, kw_only=True):
-    """How a file is run."""
+    """Options for running a model file."""
 
     threads: int = 0
-    """0: as many as are free."""
+    """0: as many as there are free cores."""
     context: int = CONTEXT
     parallel: int = 2
-    """Answers that are written at the same time; more of them wait."""
+    """Answers that are generated at the same time; others wait."""
     states_mb: int = STATES_MB
     template: str = ""
-    """A chat template in place of the file's own."""
+    """A chat template that replaces the file's."""
 
 
 class Engine:
-    """One loaded file, which all that name it share."""
+    """One loaded file, shared by all models that name it."""
 
     def __init__(self, path: Path, setup: Setup) -> None:
         self._key = secrets.token_hex(32)
@@ -60,27 +60,32 @@ class Engine:
         self._server: Any = _server(path, setup, self._key, self._states)
 
     def ask(self, body: Mapping[str, Json], constant: int, take: Take) -> object:
-        """Have an answer written in pieces; return the last, if any.
+        """Generate an answer in pieces; return the last one, if any.
 
         Args:
             body: a request of the OpenAI form.
-            constant: how many messages are the same in later requests.
-            take: gets the pieces.
+            constant: number of messages that later requests repeat.
+            take: receives the pieces.
         """
         with self._lock:
-            self._bring_back(body, constant)
+            self._restore_state(body, constant)
         return self._server.handle_chat_completions(dict(body), take)
 
     def has_tools(self) -> bool:
         """Return whether the chat template shows tools to the model."""
-        found = kv_cache_files.get(self._server.listening_address, self._key, "/props")
-        caps = cast("Mapping[str, Json]", found.get("chat_template_caps") or {})
+        properties = kv_cache_files.get(
+            self._server.listening_address, self._key, "/props"
+        )
+        caps = cast("Mapping[str, Json]", properties.get("chat_template_caps") or {})
         return bool(caps.get("supports_tools"))
 
-    def _bring_back(self, body: Mapping[str, Json], constant: int) -> None:
+    def _restore_state(self, body: Mapping[str, Json], constant: int) -> None:
         """Restore the constant part of a prompt at its first use."""
-        same = {"messages": body["messages"][:constant], "tools": body.get("tools")}
-        text = json.dumps(same, default=dict)
+        constant_part = {
+            "messages": body["messages"][:constant],
+            "tools": body.get("tools"),
+        }
+        text = json.dumps(constant_part, default=dict)
         if self._states is None or not constant or text in self._read:
             return
         self._read.add(text)
@@ -89,17 +94,17 @@ class Engine:
             with self._states.lent(text) as file:
                 if file is not None and kv_cache_files.fill(address, self._key, file):
                     return
-            # read by itself, so that what is saved holds no word of a user
-            request = {key: value for key, value in same.items() if value}
+            # read by itself, so that the saved state has no text of a user
+            request = {key: value for key, value in constant_part.items() if value}
             request |= {"max_tokens": 0, "id_slot": 0}
             answer = self._server.handle_chat_completions(request)
             if not isinstance(answer, dict) or "choices" not in answer:
-                return  # a template that wants a user's message first
+                return  # a template that requires a user message first
             with self._states.passing() as file:
                 if kv_cache_files.save(address, self._key, file):
                     self._states.store(text, file.read_bytes())
         except OSError:
-            return  # a folder that cannot be written: the prompt is read as a whole
+            return  # the folder is not writable: the whole prompt is read
 
 
 _LOADED: WeakValueDictionary[tuple[Path, Setup], Engine] = WeakValueDictionary()
@@ -107,17 +112,17 @@ _LOADING = threading.Lock()
 
 
 def engine_of(path: Path, setup: Setup) -> Engine:
-    """Return the loaded file; memory is given back with its last user.
+    """Return the loaded file; its memory is freed with its last user.
 
     Raises:
         MissingExtra: the binding is not installed.
         ModelUnavailable: there is no such file, or llama.cpp cannot load it.
     """
     with _LOADING:
-        found = _LOADED.get((path, setup))
-        if found is None:
-            found = _LOADED[path, setup] = Engine(path, setup)
-        return found
+        engine = _LOADED.get((path, setup))
+        if engine is None:
+            engine = _LOADED[path, setup] = Engine(path, setup)
+        return engine
 
 
 def _server(path: Path, setup: Setup, key: str, states: States | None) -> Any:
@@ -129,7 +134,7 @@ def _server(path: Path, setup: Setup, key: str, states: States | None) -> Any:
     params.n_ctx = setup.context
     params.n_batch = params.n_ubatch = PORTION
     params.n_parallel = setup.parallel
-    params.kv_unified = True  # conversations share the context, whatever each takes
+    params.kv_unified = True  # conversations share one context
     threads = setup.threads or free_threads()
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.verbosity = 0
@@ -150,10 +155,10 @@ def _server(path: Path, setup: Setup, key: str, states: States | None) -> Any:
 def _states(path: Path, setup: Setup) -> States | None:
     if setup.states_mb <= 0 or not path.is_file():
         return None
-    found = path.stat()  # told from others without reading it all
+    status = path.stat()  # identifies the file without reading all of it
     return States(
         settings.user_dir("cache") / "states",
-        f"{path.resolve()}\n{found.st_size}\n{found.st_mtime_ns}\n"
+        f"{path.resolve()}\n{status.st_size}\n{status.st_mtime_ns}\n"
         f"xllamacpp {_version()}\n{setup.context} {setup.parallel} {setup.template}",
         setup.states_mb * 1_000_000,
     )
@@ -169,10 +174,10 @@ def _version() -> str:
 
 
 def free_threads() -> int:
-    """Return two where two cores are free for us, else one.
+    """Return 2 if two cores are free for this process, else 1.
 
-    Each thread waits for the other by spinning: where others use the cores, two took
-    ten times the processor's time of one, and as much longer.
+    Each thread waits for the other by spinning: on busy cores, two threads needed ten
+    times the CPU time and the wall time of one.
     """
     cores = (
         len(os.sched_getaffinity(0))

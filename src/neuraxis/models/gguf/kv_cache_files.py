@@ -1,7 +1,7 @@
 """Save and restore llama.cpp's KV cache to and from files.
 
-The binding has no function for it; llama.cpp's own server on the loopback address
-does.
+The binding has no function for it, so llama.cpp's server on the loopback address is
+used.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ _SECONDS = 30
 
 
 def fill(address: str, key: str, file: Path) -> bool:
-    """Have the model know what the file says it has read."""
+    """Restore the model's KV cache from the file."""
     return _slot(address, key, "restore", file)
 
 
 def save(address: str, key: str, file: Path) -> bool:
-    """Write what the model has read to the file."""
+    """Save the model's KV cache to the file."""
     return _slot(address, key, "save", file)
 
 
 def get(address: str, key: str, path: str) -> Mapping[str, Json]:
-    """Return what the server says of itself; empty: it says nothing."""
-    found = _ask(address, key, "GET", path)
-    return cast("dict[str, Json]", json.loads(found or b"{}"))
+    """Return the server's answer at a path; empty: there is none."""
+    answer = _ask(address, key, "GET", path)
+    return cast("dict[str, Json]", json.loads(answer or b"{}"))
 
 
 def _slot(address: str, key: str, action: str, file: Path) -> bool:
-    # in the folder that the server was started with
+    # relative to the folder that the server was started with
     body = json.dumps({"filename": file.name})
     path = f"/slots/0?action={action}"
     return _ask(address, key, "POST", path, body) is not None
@@ -43,11 +43,11 @@ def _slot(address: str, key: str, action: str, file: Path) -> bool:
 def _ask(
     address: str, key: str, method: str, path: str, body: str | None = None
 ) -> bytes | None:
-    # slow to import, and needed once for each constant text
+    # slow to import, needed once per constant prompt
     from http.client import HTTPConnection, HTTPException
 
-    where = urlsplit(address)
-    connection = HTTPConnection(where.hostname or "", where.port, timeout=_SECONDS)
+    parts = urlsplit(address)
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
     try:
         connection.request(
             method,

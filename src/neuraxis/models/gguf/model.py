@@ -1,7 +1,7 @@
-"""Model of one's own weights: a GGUF file, run in this process.
+"""Local model: a GGUF weights file, run in this process.
 
-It writes in its own chat template. A block of calls is held to the grammar of the
-commands' schemas; with native tools llama.cpp does the same in the model's own form.
+It uses the file's chat template. A block of calls is constrained by a grammar of the
+commands' schemas; with native tools llama.cpp does the same in the model's format.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
 MOST_TOKENS = 2048
-"""Tokens of an answer where the options say nothing: small models repeat for ever."""
+"""Default maximum tokens of an answer: small models repeat for ever."""
 
 
 class GgufModel:
     """Model in a file.
 
     Args:
-        file: finds the file, and may fetch it; asked once, in a thread.
+        file: finds the file, and may download it; called once, in a thread.
         name: its name in events and errors.
         options: sampling and tool choice.
-        setup: how the file is run.
+        setup: options for running the file.
     """
 
     def __init__(
@@ -62,21 +62,21 @@ class GgufModel:
         self._engine: Engine | None = None
 
     async def close(self) -> None:
-        """Let go of the memory; the next request loads again."""
+        """Release the memory; the next request loads the file again."""
         self._engine = None
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
         """Return the completion in pieces.
 
         Raises:
-            ModelError: the file cannot be had, or the request is too large for it.
+            ModelError: the file is unavailable, or the request is too large for it.
         """
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[Json | Exception] = asyncio.Queue()
         stop = threading.Event()
 
         def put(piece: Json | Exception) -> None:
-            with suppress(RuntimeError):  # the loop was closed in the meantime
+            with suppress(RuntimeError):  # the event loop was closed in the meantime
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
         def take(piece: Json) -> bool:
@@ -104,7 +104,7 @@ class GgufModel:
         except ServerError as error:
             raise self._error(error) from error
         finally:
-            stop.set()  # the thread ends at the next piece, or portion of the prompt
+            stop.set()  # the thread stops at the next piece, or portion of the prompt
 
     def _ask(
         self, prompt: Prompt, take: Callable[[Json], bool], stop: threading.Event
@@ -122,7 +122,7 @@ class GgufModel:
         body = {
             "max_tokens": MOST_TOKENS,
             **request_body(prompt, self.name, self._options),
-            "return_progress": True,  # a word for each portion that was read
+            "return_progress": True,  # one progress message per portion of the prompt
         }
         last = engine.ask(body, prompt.constant, take)
         return cast("Json", last) if isinstance(last, dict) else {}

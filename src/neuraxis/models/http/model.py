@@ -1,8 +1,8 @@
-"""Model behind a server over HTTP: attempts, retries, what is left out.
+"""HTTP model client: attempts, retries, and optional parts of requests.
 
 What differs between protocols (address, headers, body, how an answer is read) is a
-`Wire`. A request is repeated only while nothing of an answer was given out; once text
-or a call is out, a broken stream is an error and never a shorter reply.
+`Wire`. A request is repeated only before any text or call was yielded; after that, a
+broken stream is an error and never a shorter reply.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     import httpx2
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Size of an answer that is one JSON document."""
+"""Maximum size of an answer that is one JSON document."""
 
-_AFTER_END = 2.0  # waited for the usage once the finish reason is there
+_AFTER_END = 2.0  # seconds to wait for the usage after the finish reason
 _LEADING = b" \t\r\n\xef\xbb\xbf"  # blanks and the byte order mark
 
 
@@ -72,11 +72,11 @@ def _encoded(body: Body, prompt: Prompt, left_out: Sequence[str]) -> bytes:
 
 
 class Reader(Protocol):
-    """Parser of one answer: events or a document become chunks."""
+    """Parser of one answer: converts events or a document to chunks."""
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more has to be read."""
+        """Whether the answer is complete."""
         ...
 
     def event(self, event: Event) -> list[Chunk]:
@@ -88,56 +88,59 @@ class Reader(Protocol):
         ...
 
     def finish(self, *, whole: bool = False) -> Chunk:
-        """Return the last chunk; raise `ServerError` where the answer is not whole."""
+        """Return the last chunk; raise `ServerError` if the answer is incomplete."""
         ...
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return after how much silence it is the end; None: never."""
+        """Return the seconds of silence that end the answer; None: no limit."""
         ...
 
 
 class Wire(Struct, frozen=True, kw_only=True):
-    """What is particular to one protocol of model servers.
+    """Everything specific to one protocol of model servers.
 
     An `origin` is the server and model that a turn's state goes back to; empty: none.
     """
 
     url: str
-    """The address that is posted to."""
+    """The address that requests are posted to."""
     headers: Callable[[str], Mapping[str, str]]
-    """Those beside the content type, with the key."""
+    """Function that returns the headers except the content type, with the key."""
     body: Callable[[Prompt, str], dict[str, Json]]
-    """The body of a request for a prompt and its origin."""
+    """Function that builds the body of a request from a prompt and its origin."""
     reader: Callable[[str], Reader]
-    """The parser of one answer from an origin."""
+    """Function that returns the parser of one answer from an origin."""
     refused_part: Callable[[Body, Failure, bool], str]
-    """The part that a refusal names; empty: it is final. True: the server is known."""
+    """Function that returns the part that a refusal names; empty: it is final.
+
+    The last argument: whether the server accepted a request before.
+    """
     without: Callable[[Body, str], dict[str, Json]]
-    """The body without a part."""
+    """Function that returns the body without a part."""
     encoded: Callable[[Body, Prompt, Sequence[str]], bytes] = _encoded
-    """The body as bytes; the texts are the parts that are left out."""
+    """Function that returns the body as bytes; the texts are the omitted parts."""
     missing: Sequence[str] = ()
     """Notes on options that this protocol does not have."""
     unasked: Collection[str] = ()
-    """Parts that may be left out without a note."""
+    """Parts that may be omitted without a note."""
     finds_tools: bool = False
-    """Whether the provider searches tools that are marked `defer_loading`."""
+    """Whether the provider searches tools marked `defer_loading`."""
 
 
 MakeWire = Callable[[str, Endpoint, Options], Wire]
 
 
 class HttpModel:
-    """Model behind one server.
+    """Model on one server.
 
     Args:
         provider: defaults of this kind of server.
         wire: the protocol of a model at an endpoint.
-        model: the name that the server knows it by.
+        model: its name on the server.
         server: its base URL, or an endpoint made from settings; empty: the provider's.
         key_env: the environment variable that has the key. None: the provider's for
             its own server, and no key for any other.
-        key: the key itself, such as that of a tenant, instead of `key_env`.
+        key: the key itself, for example a tenant's, instead of `key_env`.
         options: sampling, limits and timeouts.
         name: its name in events and errors.
         sleep: waits between attempts; tests pass their own.
@@ -179,35 +182,35 @@ class HttpModel:
         self._endpoint = server
         self._options = options
         self._limit = limit_of(server, model, options)
-        # What a turn carries is for this server's model and for nobody else.
+        # A turn's state is for this server's model and for no other.
         self._origin = f"{server.url.partition('?')[0]}#{model}"
         self._sleep = sleep
         self._now = now
         self._clients = Clients(lambda: new_client(server, options))
-        # Parts of the request that this server refuses; None: not known yet.
+        # Parts of the request that this server refuses; None: unknown yet.
         self._refuses: tuple[str, ...] | None = None
-        # Pictures and files that it refused: another one may please.
+        # Pictures and files that it refused: it may accept others.
         self._unseen: set[Part] = set()
 
     def __repr__(self) -> str:
         return f"HttpModel({self.name!r})"
 
     async def close(self) -> None:
-        """Close the connections of this loop. The model may be asked again."""
+        """Close the connections of this loop. The model may be used again."""
         await self._clients.close()
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
-        """Return the completion in pieces; a repeated request shows as a note.
+        """Stream the completion; a repeated request is reported in a note.
 
         Raises:
             ModelError: see the tree in `errors.py`.
         """
         key = self._endpoint.key()
-        client = await self._clients.here()
+        client = await self._clients.current()
         wire = self._wire
         origin = self._origin if prompt.native_tools else ""
         left_out = list(self._refuses or ())
-        seen, body = self._request(prompt, origin, left_out)
+        shown_prompt, body = self._request(prompt, origin, left_out)
         if self._refuses is None and wire.missing:
             yield Chunk(note="; ".join(wire.missing))
         started = self._now()
@@ -215,31 +218,31 @@ class HttpModel:
         while True:
             async for note in self._limit.turn(self._sleep, waited=attempt > 0):
                 yield Chunk(note=note)
-            content = wire.encoded(body, seen, left_out)
-            given = False
+            content = wire.encoded(body, shown_prompt, left_out)
+            has_output = False
             try:
                 async with aclosing(
                     self._attempt(client, content, key, wire.reader(origin))
                 ) as chunks:
                     async for chunk in chunks:
-                        # Reasoning is shown only, so that it may come twice.
-                        given = given or bool(chunk.text or chunk.tool_calls)
+                        # Reasoning is only displayed, so it may come twice.
+                        has_output = has_output or bool(chunk.text or chunk.tool_calls)
                         yield chunk
-                # Others may have been asked, and told of more, at the same time.
-                both = (*(self._refuses or ()), *left_out)
-                self._refuses = tuple(dict.fromkeys(both))
+                # Concurrent requests may have found more refused parts.
+                refused_options = (*(self._refuses or ()), *left_out)
+                self._refuses = tuple(dict.fromkeys(refused_options))
                 return
             except Failure as failure:
-                if given:
+                if has_output:
                     failure.error.again = may_go_on(failure)
                     raise failure.error from failure.__cause__
                 if unseen := self._refused_parts(prompt, failure.error):
                     self._unseen.update(unseen)
-                    seen, body = self._request(prompt, origin, left_out)
+                    shown_prompt, body = self._request(prompt, origin, left_out)
                     yield Chunk(note=f"asked again without pictures: {failure.error}")
                     continue
-                known = self._refuses is not None
-                part = wire.refused_part(body, failure, known)
+                is_known_server = self._refuses is not None
+                part = wire.refused_part(body, failure, is_known_server)
                 if part and part not in left_out:
                     left_out.append(part)
                     body = wire.without(body, part)
@@ -260,27 +263,27 @@ class HttpModel:
     def _request(
         self, prompt: Prompt, origin: str, left_out: Sequence[str]
     ) -> tuple[Prompt, dict[str, Json]]:
-        seen = with_shown(prompt, self._takes)
-        body = self._wire.body(seen, origin)
+        shown_prompt = with_shown(prompt, self._takes)
+        body = self._wire.body(shown_prompt, origin)
         for part in left_out:
             body = self._wire.without(body, part)
-        return seen, body
+        return shown_prompt, body
 
     def _takes(self, part: Part) -> bool:
         return self._options.vision is not False and part not in self._unseen
 
     def _refused_parts(self, prompt: Prompt, error: ModelError) -> set[Part]:
-        """Return what was sent and is refused."""
+        """Return the pictures and files that were sent and refused."""
         refused = () if self._options.vision else refused_parts(prompt, error)
         return {part for part in refused if part.data and self._takes(part)}
 
     def _wait(self, failure: Failure, attempt: int, elapsed: float) -> float | None:
-        """Return the seconds before the next attempt; None: there is none."""
+        """Return the seconds until the next attempt; None: no more attempts."""
         options = self._options
         if not failure.again or attempt >= options.max_retries:
             return None
         wait = min(options.backoff * 2**attempt, options.max_wait)
-        # Clients that fail together must not come back together.
+        # Jitter: clients that fail together must not retry together.
         wait *= 0.5 + random.random() / 2
         if failure.after is not None:
             wait = max(wait, failure.after)
@@ -292,7 +295,7 @@ class HttpModel:
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream, application/json",
-            # Compressed streams come in large portions: that is no streaming.
+            # A compressed stream comes in large portions, which defeats streaming.
             "accept-encoding": "identity",
             **self._wire.headers(key),
         }
@@ -324,7 +327,7 @@ class HttpModel:
                 if first and not data:
                     continue
                 if first and data.startswith((b"{", b"[")):
-                    # The server does not stream: all of it is one document.
+                    # The server does not stream: the answer is one document.
                     for chunk in _document(data + await _rest(timed), reader):
                         yield chunk
                     return
@@ -353,9 +356,9 @@ class HttpModel:
 
 
 def limit_of(endpoint: Endpoint, model: str, options: Options) -> RateLimit:
-    """Return the rate limit that users of a model share."""
-    most = options.requests_per_minute
-    return shared_limit(endpoint.url, endpoint.account, model, most)
+    """Return the rate limit shared by all users of a model."""
+    per_minute = options.requests_per_minute
+    return shared_limit(endpoint.url, endpoint.account, model, per_minute)
 
 
 def named_model(
@@ -369,7 +372,7 @@ def named_model(
 ) -> HttpModel:
     """Return the model of `KIND:NAME`.
 
-    `key` says which key it never goes without; empty: it may.
+    `key` describes a required key for the error message; empty: none is required.
 
     Raises:
         ConfigError: no name, or the settings of its server are wrong.
@@ -405,7 +408,7 @@ def _document(raw: bytes, reader: Reader) -> list[Chunk]:
         tree: Json = json.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise ServerError("its answer is no whole JSON document") from error
-    # Google sends a stream as one list where it is not asked for events.
+    # Google sends a list of frames if events were not requested.
     chunks: list[Chunk] = []
     for part in as_list(tree) or [tree]:
         if not isinstance(part, dict):

@@ -1,7 +1,7 @@
 """Optional parts of a request, and which of them a refusal names.
 
-Which options a model takes is known to nobody before it is asked. A request that is
-refused is sent again without the part that the refusal names, once for each part.
+Which options a model accepts is unknown before the first request. A refused request is
+repeated without the part that the refusal names, once for each part.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Body = Mapping[str, Json]
 
 
 class OptionalPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that a request can do without."""
+    """Optional part of a request."""
 
     name: str
-    """As the note calls it."""
+    """Its name in notes."""
     words: re.Pattern[str]
-    """What a refusal of it says."""
+    """Pattern of refusals that mean it."""
     remove: Callable[[Body], dict[str, Json]]
 
 
@@ -38,7 +38,7 @@ def refused_option(
     if failure.status not in (400, 422) or failure.again or is_about_size(message):
         return ""
     for part in parts:
-        # What changes nothing was not meant, and would be asked for ever.
+        # Removing an absent part changes nothing, and would be retried for ever.
         if part.words.search(message) and part.remove(body) != body:
             return part.name
     return ""
@@ -62,9 +62,9 @@ def at_path(*path: str) -> Callable[[Body], dict[str, Json]]:
         if len(path) == 1:
             changed.pop(path[0], None)
         elif isinstance(inner := changed.get(path[0]), dict):
-            rest = at_path(*path[1:])(cast("dict[str, Json]", inner))
-            changed[path[0]] = rest
-            if not rest:
+            shortened = at_path(*path[1:])(cast("dict[str, Json]", inner))
+            changed[path[0]] = shortened
+            if not shortened:
                 del changed[path[0]]
         return changed
 

@@ -1,7 +1,7 @@
-"""A turn's blocks that go back unchanged to their server.
+"""Pack a turn's reasoning blocks, which go back unchanged to their server.
 
-Models that think between tool calls want their signed reasoning again. What one turn
-brings is carried as one opaque text, and only its own server and model get it back.
+Models that think between tool calls require their signed reasoning back. A turn's
+blocks are carried as one opaque text, and only the same server and model get it back.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def pack(origin: str, size: int = 0, **state: Json) -> tuple[str, str]:
 
     Args:
         origin: server and model; empty: nothing is carried.
-        size: characters that came; of a state that is too large, not all is given.
-        **state: what goes back, in order.
+        size: characters received; of a state that is too large, only some are passed.
+        **state: the blocks to send back, in order.
     """
     if not origin or (not any(state.values()) and size <= MOST_CARRIED):
         return "", ""
@@ -45,7 +45,7 @@ def pack(origin: str, size: int = 0, **state: Json) -> tuple[str, str]:
 
 
 def state_of(carried: str, origin: str) -> Mapping[str, Json]:
-    """Return the state in a turn's text; empty: not of this origin."""
+    """Return the state in a turn's text; empty: another origin's."""
     try:
         state = as_map(json.loads(carried))
     except (ValueError, RecursionError):
@@ -54,7 +54,7 @@ def state_of(carried: str, origin: str) -> Mapping[str, Json]:
 
 
 def unpack(message: Message, origin: str) -> list[dict[str, Json]]:
-    """Return the blocks of a model's turn; none of another server."""
+    """Return the blocks of a model's turn; none if from another server."""
     if message.role != "assistant":
         return []
     blocks = as_list(state_of(message.carried, origin).get("blocks"))

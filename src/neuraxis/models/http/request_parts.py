@@ -1,4 +1,4 @@
-"""Members of request bodies that several wires write alike."""
+"""Parts of request bodies that several wires share."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from neuraxis.specs import Json
 
 
 def arguments_text(message: Message, place: int) -> str:
-    """Return a tool call's arguments as they can be sent: an object.
+    """Return a tool call's arguments as the JSON text of an object.
 
-    A model may write others, or be cut off. Servers that read the arguments for their
-    template (vLLM, SGLang, llama.cpp) refuse them, now and in each later request.
+    A model may write something else, or be cut off. Servers that read the arguments for
+    their template (vLLM, SGLang, llama.cpp) refuse them, now and in each later request.
     """
     written = message.tool_calls[place].arguments
     try:
@@ -26,19 +26,19 @@ def arguments_text(message: Message, place: int) -> str:
         pass
     sent: Json = {"unreadable": written} if written.strip() else {}
     if len(message.calls) == len(message.tool_calls):
-        # the arguments that were read, and run
+        # the arguments as decoded and run
         read: Json = message.calls[place].arguments
         sent = cast("Json", read) if isinstance(read, dict) else {"value": read}
     return json.dumps(sent, ensure_ascii=False)
 
 
 def arguments_object(message: Message, place: int) -> dict[str, Json]:
-    """The arguments of a tool call, for servers that take an object."""
+    """Return a tool call's arguments, for servers that require an object."""
     return cast("dict[str, Json]", json.loads(arguments_text(message, place)))
 
 
 def leading_system(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """The system messages at the start, and the rest of the conversation."""
+    """Return the leading system messages, and the rest of the conversation."""
     start = 0
     for message in messages:
         if message.role != "system":
@@ -48,32 +48,32 @@ def leading_system(messages: Sequence[Message]) -> tuple[list[Message], list[Mes
 
 
 def function_of(tool: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The definition inside an OpenAI-style tool."""
+    """Return the definition inside an OpenAI-style tool."""
     inner = tool.get("function")
     return cast("Mapping[str, Json]", inner) if isinstance(inner, Mapping) else tool
 
 
 def declared(tool: Mapping[str, Json], parameters: str) -> dict[str, Json]:
-    """Return name, description and parameters, these under that key."""
+    """Return a tool's declaration, its schema under the key `parameters`."""
     function = function_of(tool)
-    told: dict[str, Json] = {
+    declaration: dict[str, Json] = {
         "name": function.get("name"),
         parameters: function.get("parameters") or {"type": "object"},
     }
     if function.get("description"):
-        told["description"] = function["description"]
+        declaration["description"] = function["description"]
     if tool.get("defer_loading"):
-        told["defer_loading"] = True
-    return told
+        declaration["defer_loading"] = True
+    return declaration
 
 
 def joined_turns(
-    said: Iterable[tuple[str, list[dict[str, Json]]]], own: str
+    messages: Iterable[tuple[str, list[dict[str, Json]]]], model_role: str
 ) -> list[tuple[str, list[dict[str, Json]]]]:
-    """Return the turns, neighbours of one role joined; `own`: the model's."""
+    """Join adjacent turns of one role; `model_role` is the model's."""
     turns: list[tuple[str, list[dict[str, Json]]]] = []
-    for role, blocks in said:
-        name = own if role == "assistant" else "user"
+    for role, blocks in messages:
+        name = model_role if role == "assistant" else "user"
         if turns and turns[-1][0] == name:
             turns[-1][1].extend(blocks)
         else:
@@ -82,7 +82,7 @@ def joined_turns(
 
 
 def base64_of(part: Part) -> str:
-    """The data of a picture or a PDF file as base64.
+    """Return the data of a picture or a PDF file as base64.
 
     Raises:
         ConfigError: the part is another kind of file.

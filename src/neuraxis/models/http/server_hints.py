@@ -1,4 +1,4 @@
-"""Hints for the user on a server that does not answer."""
+"""Hints for the user about a server that does not answer."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER", "record layer")
 
 
 def unreachable(endpoint: Endpoint, reason: str) -> str:
-    """Return a hint on a server that could not be reached."""
+    """Return a hint about a server that could not be reached."""
     parts = urlsplit(endpoint.url)
-    where = (
+    address = (
         f"Its address {endpoint.url} is what the model's name, --base-url, the setting "
         f"{endpoint.says_where} says; `neuraxis models test` tries it"
     )
@@ -40,17 +40,19 @@ def unreachable(endpoint: Endpoint, reason: str) -> str:
             "and all that is said would travel for everybody to read"
         )
     if any(word in reason for word in _UNKNOWN):
-        return f"No machine of that name is known: is it spelt right? {where}"
+        return f"No machine of that name is known: is it spelt right? {address}"
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if not is_loopback(parts.hostname or "") and port not in _PORTS:
-        return f"Is the network there, and does it need a proxy (HTTPS_PROXY)? {where}"
+        return (
+            f"Is the network there, and does it need a proxy (HTTPS_PROXY)? {address}"
+        )
     if (usual := _PORTS.get(port)) is not None:
-        return f"Is the server started? {port} is the port of {usual}. {where}"
-    listed = ", ".join(f"{number} for {name}" for number, name in _PORTS.items())
-    return f"Is the server started, and on this port? Usual are {listed}. {where}"
+        return f"Is the server started? {port} is the port of {usual}. {address}"
+    ports = ", ".join(f"{number} for {name}" for number, name in _PORTS.items())
+    return f"Is the server started, and on this port? Usual are {ports}. {address}"
 
 
-def meant(name: str) -> str:
+def suggested_model(name: str) -> str:
     """Return the model name that was probably meant, or ""."""
     kind, colon, rest = name.partition(":")
     word = kind.casefold().replace(".", "").replace("-", "").replace("_", "")
@@ -63,7 +65,7 @@ def meant(name: str) -> str:
     for start, owner in begins.items():
         if name.startswith(start) and not colon and name != owner:
             return f"{owner}:{name}"
-    for owner, ours in (("anthropic", "anthropic"), ("google", "gemini")):
+    for owner, provider in (("anthropic", "anthropic"), ("google", "gemini")):
         if name.startswith(f"{owner}/"):
-            return f"{ours}:{name.partition('/')[2]}"
+            return f"{provider}:{name.partition('/')[2]}"
     return f"openai:{name[7:]}" if name.startswith("openai/") else ""

@@ -1,8 +1,8 @@
 """Settings of a model server: address, key and options.
 
-The command line, the environment and the user's own settings file may say where a key
-is sent. A project's file may come from anybody, so a server that it names gets no
-key (and `neuraxis.settings` refuses a `key_env` there).
+The command line, the environment and the user's settings file may choose where a key is
+sent. A project's file may come from anybody, so a server that it names gets no key (and
+`neuraxis.settings` refuses a `key_env` there).
 """
 
 from __future__ import annotations
@@ -49,14 +49,15 @@ class Options(Struct, frozen=True, kw_only=True):
     output_schema: Mapping[str, Json] | None = None
     """JSON Schema that the text of each reply must fit."""
     grammar: Kind | None = None
-    """What holds calls in text to the commands' schemas there: `llama.cpp`, `vllm`."""
+    """Kind of grammar that constrains calls in text: `llama.cpp` or `vllm`."""
     vision: bool | None = None
-    """Whether it takes pictures and PDF files. None: they are sent, and told in words
-    where the server refuses them."""
+    """Whether it accepts pictures and PDF files.
+
+    None: they are sent, and replaced by words if the server refuses them."""
     cache: bool = True
-    """Mark the constant part for the prompt cache, where the server wants a mark."""
+    """Mark the constant part for the prompt cache, if the server needs a mark."""
     requests_per_minute: int | None = None
-    """Requests to this model by all sessions of the process; more of them wait."""
+    """Maximum requests to this model by the whole process; others wait."""
     extra: Mapping[str, Json] = {}
     max_retries: int = 3
     retry_seconds: float = 90.0
@@ -64,9 +65,9 @@ class Options(Struct, frozen=True, kw_only=True):
     max_wait: float = 30.0
     connect_timeout: float = 10.0
     first_byte_timeout: float = 180.0
-    """Until the first byte: a local model reads the whole prompt."""
+    """Seconds until the first byte: a local model first reads the whole prompt."""
     stall_timeout: float = 60.0
-    """Between two portions of the stream; a comment line counts as one."""
+    """Seconds between two portions of the stream; comment lines count."""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -75,11 +76,11 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     url: str
     key_env: str = ""
     keyless_because: str = ""
-    """Why no key is sent, for the sentence that follows a refusal."""
+    """Why no key is sent, for the error after a refusal."""
     says_where: str = f"openai.base_url or {URL_ENV}"
-    """The setting and the variable that name the server, for the same."""
+    """The setting and the variable that name the server, for the same error."""
     own_key: str | None = None
-    """The key that the program gave; None: that of the variable is sent."""
+    """The key that the program passed; None: the variable's is sent."""
 
     def __repr__(self) -> str:
         return (
@@ -88,14 +89,14 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def account(self) -> str:
-        """Return what tells its key from others, and does not show it."""
+        """Return a value that identifies its key without revealing it."""
         if self.own_key is None:
             return self.key_env
         return blake2b(self.own_key.encode(errors="replace")).hexdigest()
 
     @property
     def key_name(self) -> str:
-        """Return what its key is called in messages."""
+        """Return the name of its key for messages."""
         if self.own_key is None:
             return f"The environment variable {self.key_env}"
         return "The argument key="
@@ -111,10 +112,10 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return is_loopback(urlsplit(self.url).hostname or "")
 
     def key_header(self, key: str) -> Mapping[str, str]:
-        """Return the header that holds a key; without one none.
+        """Return the header with a key; no header without a key.
 
-        Azure expects its keys in a header of its own, and in the usual one tokens of
-        Entra, which begin as every JSON Web Token does
+        Azure expects its keys in a header of its own, and Entra tokens, which begin as
+        every JSON Web Token does, in the usual one
         (learn.microsoft.com/azure/ai-services/openai/reference#authentication). Its
         newer paths accept both as OpenAI does.
         """
@@ -125,7 +126,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return {"authorization": f"Bearer {key}"}
 
     def key(self, environ: Mapping[str, str] | None = None) -> str:
-        """Return the key, read now; empty where none is set or needed.
+        """Read the key; empty if none is set or needed.
 
         Raises:
             ModelUnavailable: the server needs a key and there is none, or a header
@@ -134,8 +135,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         if self.own_key is None and not self.key_env:
             return ""
         env = os.environ if environ is None else environ
-        given = env.get(self.key_env, "") if self.own_key is None else self.own_key
-        key = given.strip()
+        secret = env.get(self.key_env, "") if self.own_key is None else self.own_key
+        key = secret.strip()
         if not key and urlsplit(self.url).hostname in _KEYED_HOSTS:
             advice = f"set the environment variable {self.key_env}"
             if self.own_key is not None:
@@ -155,13 +156,13 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Defaults of one kind of model server."""
 
     section: str
-    """Its table of the settings, with `base_url` and `key_env`."""
+    """Its table in the settings, with `base_url` and `key_env`."""
     url: str
-    """The base URL; empty: there is none that all share."""
+    """The base URL; empty: each server has its own."""
     key_env: str
     url_env: str
     path: str = "/v1"
-    """The path of a base URL that has none."""
+    """Default path for a base URL without one."""
 
 
 OPENAI = Provider(section="openai", url=DEFAULT_URL, key_env=KEY_ENV, url_env=URL_ENV)
@@ -177,7 +178,7 @@ _KEYED_HOSTS = (
     "api.anthropic.com",
     "generativelanguage.googleapis.com",
 )
-"""Servers that answer nobody without a key."""
+"""Servers that require a key."""
 _PROJECTS = (
     "its address stands in a project's file, which may not choose where a key is "
     "sent; put openai.base_url in your own settings or in the environment"
@@ -185,7 +186,7 @@ _PROJECTS = (
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is this machine."""
+    """Return whether a host name or address means this machine."""
     name = host.lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -196,12 +197,12 @@ def is_loopback(host: str) -> bool:
 
 
 def base_url(url: str, where: str, default_path: str = "/v1") -> str:
-    """Return a base URL in its one form.
+    """Return a base URL in normal form.
 
-    No `/` at the end, no fragment, the default path where it has none.
+    No `/` at the end, no fragment, the default path if it has none.
 
     Raises:
-        ConfigError: it is no URL of a server, or has a key in it.
+        ConfigError: it is not a server's URL, or contains a key.
     """
     try:
         parts = urlsplit(url.strip())
@@ -223,12 +224,12 @@ def base_url(url: str, where: str, default_path: str = "/v1") -> str:
 
 
 def chat_url(base: str) -> str:
-    """The address that is posted to; a query (Azure's `api-version`) is kept."""
+    """Return the address to post to; it keeps a query (Azure's `api-version`)."""
     return address_with(base, "/chat/completions")
 
 
 def address_with(base: str, path: str) -> str:
-    """Return a path below a base URL, whose query is kept."""
+    """Append a path to a base URL and keep its query."""
     parts = urlsplit(base)
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
@@ -236,13 +237,13 @@ def address_with(base: str, path: str) -> str:
 def named_endpoint(
     name: str, settings: Settings, provider: Provider = OPENAI
 ) -> Endpoint:
-    """The server of `openai:NAME`, or of another kind's name."""
+    """Return the server of `openai:NAME`, or of another kind's name."""
     environ_url = os.environ.get(provider.url_env, "").strip()
     section = provider.section
     says_where = f"{section}.base_url or {provider.url_env}"
     for key in (f"models.{name}.base_url", f"{section}.base_url"):
-        if found := settings.get(key):
-            url = base_url(_string(found, key), key, provider.path)
+        if base := settings.get(key):
+            url = base_url(_string(base, key), key, provider.path)
             trusted = not settings.is_of_project(key)
             break
     else:
@@ -275,9 +276,9 @@ def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
     """
     base = base_url(url, "the model's URL")
     is_projects = _is_projects_choice(base, settings)
-    found = _key_env(settings, f"models.{name}.key_env")
-    if found and not is_projects:
-        return Endpoint(url=base, key_env=found)
+    key_env = _key_env(settings, f"models.{name}.key_env")
+    if key_env and not is_projects:
+        return Endpoint(url=base, key_env=key_env)
     general = named_endpoint(name, settings)
     if general.key_env and _origin(general.url) == _origin(base):
         return Endpoint(url=base, key_env=general.key_env)
@@ -291,7 +292,7 @@ def url_endpoint(url: str, name: str, settings: Settings) -> Endpoint:
 
 
 def _is_projects_choice(base: str, settings: Settings) -> bool:
-    """Return whether a project's file names that server in its `model`."""
+    """Return whether a project's settings file names that server in `model`."""
     model = settings.get("model")
     if not settings.is_of_project("model") or not isinstance(model, str):
         return False
@@ -303,9 +304,9 @@ def _is_projects_choice(base: str, settings: Settings) -> bool:
 
 def _key_env(settings: Settings, *keys: str) -> str:
     for key in keys:
-        found = settings.get(key)
-        if found:
-            return _string(found, key)
+        name = settings.get(key)
+        if name:
+            return _string(name, key)
     return ""
 
 
@@ -322,27 +323,27 @@ def _string(value: Json, where: str) -> str:
 
 
 def options_for(name: str, settings: Settings) -> Options:
-    """Return the options of `models.NAME.*`; values of the environment are texts.
+    """Return the options of `models.NAME.*`; environment values are texts.
 
     Raises:
         ConfigError: an unknown option, or a value of a wrong type.
     """
-    given: dict[str, Json] = {}
+    values: dict[str, Json] = {}
     trees: dict[str, dict[str, Json]] = {name: {} for name in _TREES}
     for key, value in settings.section(f"models.{name}").items():
         setting = f"models.{name}.{key}"
-        where = f"{settings.values[setting].source}: {setting}"
+        source = f"{settings.values[setting].source}: {setting}"
         head, dot, rest = key.partition(".")
         if key in _READERS:
-            given[key] = _READERS[key](value, where)
+            values[key] = _READERS[key](value, source)
         elif dot and head in _TREES:
             _put(trees[head], rest.split("."), value)
         elif not dot and (
             message := unknown_option(setting) or wrong_option(setting, value)
-        ):  # A dot: the option of another model, whose name goes on after this one.
+        ):  # A dot: the option of another model, whose name begins with this one.
             raise ConfigError(f"{settings.values[setting].source}: {message}")
     schema = trees["output_schema"] or None
-    return Options(**given, extra=trees["extra"], output_schema=schema)
+    return Options(**values, extra=trees["extra"], output_schema=schema)
 
 
 def _number(value: Json, where: str) -> float:
@@ -399,7 +400,7 @@ def _thinking(value: Json, where: str) -> int | str:
 
 
 def effort_of(thinking: int | str) -> str:
-    """Return the word for a budget of thinking."""
+    """Return the effort level for a thinking budget."""
     if isinstance(thinking, str):
         return thinking
     if not thinking:
@@ -408,7 +409,7 @@ def effort_of(thinking: int | str) -> str:
 
 
 EFFORTS: Mapping[str, int] = {"low": 2048, "medium": 8192, "high": 24576}
-"""Words for how much is thought, and the tokens that stand for each."""
+"""Effort levels of thinking, and their budgets in tokens."""
 _TREES = ("extra", "output_schema")
 
 

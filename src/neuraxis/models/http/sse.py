@@ -44,12 +44,12 @@ class EventReader:
     )
 
     def __init__(self) -> None:
-        self._rest: list[bytes] = []  # the pieces of a line without its end
+        self._rest: list[bytes] = []  # pieces of an unfinished line
         self._after_cr = False
         self._first = True
         self._name = ""
         self._data: list[str] = []
-        self._held = 0  # bytes of `_data`
+        self._held = 0  # total bytes of `_data`
         self._line_size = 0
 
     def feed(self, data: bytes) -> list[Event]:

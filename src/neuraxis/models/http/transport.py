@@ -1,7 +1,7 @@
 """HTTP exchanges with a model server; every error becomes a `Failure`.
 
-Of this package only this module imports `httpx2`, and it is itself imported when a
-server is really asked.
+Of this package only this module imports `httpx2`, and it is itself imported with the
+first request.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     import httpx2
 
 _MOST_ERROR_BYTES = 64 * 1024
-_DRAIN = 0.05  # seconds to read a connection's last bytes, so that it can be reused
+_DRAIN = 0.05  # seconds to read the last bytes, to reuse the connection
 _PASSING = (408, 409, 429)
-_TELLING = 4
-"""Minimum characters of a key that are redacted; fewer occur in words."""
+_SECRET_LENGTH = 4
+"""Minimum characters of a redacted key; fewer occur in normal words."""
 _DELAY = re.compile(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
-"""Google's waiting time in the body: `google.rpc.RetryInfo`."""
+"""Google's retry delay in the body: `google.rpc.RetryInfo`."""
 
 
 class Failure(Exception):
     """Reason of a failed attempt, and whether to try again.
 
-    `after` is how long the server asks to wait, `status` that of a refused request.
+    `after` is the server's requested delay, `status` that of a refused request.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Failure(Exception):
 
 
 def may_go_on(failure: Failure) -> bool:
-    """Return whether to ask again for the reply that this broke off.
+    """Return whether to request the broken-off reply again.
 
-    The server had taken the request: only what it says against it is final.
+    The server had accepted the request, so only its explicit refusal is final.
     """
     error = failure.error
     is_broken = isinstance(error, ModelBroken) and not is_about_size(str(error))
@@ -78,7 +78,7 @@ def new_client(endpoint: Endpoint, options: Options) -> httpx2.AsyncClient:
 
     try:
         return httpx2.AsyncClient(
-            # waiting for the answer is limited below, portion by portion
+            # the wait for the answer is limited portion by portion, see `portions`
             timeout=httpx2.Timeout(None, connect=options.connect_timeout),
             trust_env=not endpoint.loopback,
             follow_redirects=False,
@@ -119,7 +119,7 @@ async def send(
             again="CERTIFICATE" not in text,
         ) from error
     except httpx2.TransportError as error:
-        # this may be a pooled connection that the server had closed in the meantime
+        # a pooled connection that the server has closed meanwhile
         raise Failure(_broken(host, error), again=True) from error
 
 
@@ -132,26 +132,28 @@ async def portions(
     """Yield the bytes of a response; each portion has a limit.
 
     `grace` returns a time once the answer is complete: then silence, or a broken
-    connection, for that long is its end and no failure.
+    connection, for that long ends it and is no failure.
     """
     import httpx2
 
     limit = options.first_byte_timeout
     while True:
-        left = grace()
+        grace_seconds = grace()
         try:
-            async with asyncio.timeout(limit if left is None else min(left, limit)):
+            async with asyncio.timeout(
+                limit if grace_seconds is None else min(grace_seconds, limit)
+            ):
                 portion = await anext(source)
         except StopAsyncIteration:
             return
         except TimeoutError as error:
-            if left is not None:
+            if grace_seconds is not None:
                 return
             raise Failure(
                 ModelTimeout(f"{endpoint.host}: the answer stopped for {limit:g} s")
             ) from error
         except (httpx2.TransportError, httpx2.DecodingError) as error:
-            if left is not None:
+            if grace_seconds is not None:
                 return
             raise Failure(_broken(endpoint.host, error), again=True) from error
         limit = options.stall_timeout
@@ -177,7 +179,7 @@ async def refused(
     status = response.status_code
     host = endpoint.host
     if 300 <= status < 400:
-        # without its query, which may hold secrets
+        # without its query, which may contain secrets
         target = response.headers.get("location", "").partition("?")[0][:200]
         return Failure(
             ModelRefused(
@@ -205,9 +207,9 @@ async def refused(
         text += f" (are {address} and the model's name right?)"
     again = status in _PASSING or (status >= 500 and not is_about_size(message))
     if b"insufficient_quota" in raw:
-        again = False  # waiting does not fill an account
+        again = False  # an empty account is not refilled by waiting
     if b"tool_use_failed" in raw:
-        again = True  # Groq: what the model wrote is no call; it may write another
+        again = True  # Groq: the model's call was malformed; a retry may succeed
     kind = ModelUnavailable if status >= 500 else ModelRefused
     return Failure(kind(text, status=status), again=again, after=after, status=status)
 
@@ -255,7 +257,7 @@ def without_key(text: str, key: str) -> str:
     if not key:
         return text
     text = text.replace(key, "[key]")
-    for size in range(len(key) - 1, _TELLING - 1, -1):
+    for size in range(len(key) - 1, _SECRET_LENGTH - 1, -1):
         if text.endswith(f"{key[:size]}…"):
             return f"{text[: -size - 1]}[key]…"
     return text

@@ -1,4 +1,4 @@
-"""Values that a clause can hold for one parameter."""
+"""Find the values that a clause may contain for a parameter."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
@@ -23,16 +23,16 @@ _SIDES = frozenset[str]().union(*english.SIDES.values())
 
 
 class Clause(Struct, frozen=True, kw_only=True):
-    """A clause with all that its readings are judged by."""
+    """Clause, with the context that its readings are scored by."""
 
     tokens: Sequence[Token]
     steps: Sequence[Step]
-    known: Catalogue
+    catalogue: Catalogue
     head: str  # the stem of its verb; empty for a question
 
 
 class Span(Struct, frozen=True):
-    """A value that tokens of a clause can be for a parameter."""
+    """Candidate value for a parameter: a range of tokens."""
 
     begin: int
     end: int
@@ -82,47 +82,49 @@ def _cue(slot: Slot, tokens: Sequence[Token], begin: int, end: int) -> float:
         return 0.8
     if slot.kind == "number" and tokens[max(0, place - 1)].stem in slot.words:
         return 0.8  # "spin at 1400"
-    says = slot.long and before.low in english.SAYING
+    is_saying = slot.long and before.low in english.SAYING
     side = slot.words & english.SIDES.get(before.low, frozenset())
-    return max(score, 0.6) if before.low in slot.cues or side or says else score
+    return max(score, 0.6) if before.low in slot.cues or side or is_saying else score
 
 
 def _opposed(slot: Slot, tokens: Sequence[Token], at: int) -> bool:
-    """Whether the word before leads to another side: "from" for a recipient."""
+    """Return whether the preposition contradicts: "from" before a recipient."""
     side = english.SIDES.get(tokens[at - 1].low) if at else None
     return side is not None and bool(slot.words & _SIDES) and not slot.words & side
 
 
 def _choices(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
     for choice in slot.choices:
-        wanted = [stem(word) for word in named(str(choice))] or [str(choice)]
+        choice_words = [stem(word) for word in named(str(choice))] or [str(choice)]
         for at, token in enumerate(tokens):
-            near = zip((t.stem for t in tokens[at:]), wanted, strict=False)
-            worded = at + len(wanted) <= len(tokens)
-            worded &= all(one == two or alike(one, two) for one, two in near)
-            if worded or token.value == choice:
-                end = at + (len(wanted) if worded else 1)
+            pairs = zip((t.stem for t in tokens[at:]), choice_words, strict=False)
+            is_match = at + len(choice_words) <= len(tokens)
+            is_match &= all(one == two or alike(one, two) for one, two in pairs)
+            if is_match or token.value == choice:
+                end = at + (len(choice_words) if is_match else 1)
                 yield Span(at, end, choice, 1.0 + _cue(slot, tokens, at, end))
 
 
 def _flags(slot: Slot, tokens: Sequence[Token]) -> Iterator[Span]:
     names = slot.words | {slot.name.lower()}
     pairs = [both for pair in english.OPPOSITES for both in (pair, pair[::-1])]
-    against = {no for yes, no in pairs if {yes, stem(yes)} & names}
+    negations = {no for yes, no in pairs if {yes, stem(yes)} & names}
     for at, token in enumerate(tokens):
         if len(slot.words) == 1 and {token.stem, token.low} & names:
             yield Span(at, at + 1, True, 0.6)
-        elif token.low in against:
+        elif token.low in negations:
             yield Span(at, at + 1, False, 0.7)
 
 
 def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
     tokens = clause.tokens
-    rest = [other for other in tool.slots if other is not slot]
-    others = {cue for other in rest for cue in other.cues} - slot.cues
-    others |= english.SAYING if any(other.long for other in rest) else frozenset()
+    other_slots = [other for other in tool.slots if other is not slot]
+    stop_words = {cue for other in other_slots for cue in other.cues} - slot.cues
+    stop_words |= (
+        english.SAYING if any(other.long for other in other_slots) else frozenset()
+    )
     last = max([n for n, t in enumerate(tokens, 1) if t.kind != "mark"], default=0)
-    takes = slot.takes - {other.kind for other in rest}
+    takes = slot.takes - {other.kind for other in other_slots}
     for at, token in enumerate(tokens):
         if not takes.isdisjoint((token.kind, token.inner)):
             cue = _cue(slot, tokens, at, at + 1)
@@ -133,33 +135,33 @@ def _texts(slot: Slot, tool: Tool, clause: Clause) -> Iterator[Span]:
             score = 1.2 if slot.quoted or slot.long or slot.longest == 0 else 0.7
             if slot.required or cue > 0:
                 yield Span(at, at + 1, token.value, score + cue)
-    edges = [_is_edge(token, tool, others) for token in tokens] + [True]
+    edges = [_is_edge(token, tool, stop_words) for token in tokens] + [True]
     for begin in range(1, last):
         first, before = tokens[begin], tokens[begin - 1]
         saying = slot.long and before.low in english.SAYING
         saying &= not slot.quoted or before.low not in ("that", "with")
         barred = first.kind == "mark" or first.low in english.SAYING
         barred |= first.low in _NO_START and not saying
-        led = edges[begin - 1] or saying or before.low in slot.cues
-        if barred or not (led or _titled(slot, tool, tokens, begin - 1)):
+        is_introduced = edges[begin - 1] or saying or before.low in slot.cues
+        if barred or not (is_introduced or _titled(slot, tool, tokens, begin - 1)):
             continue
         for end in range(begin + 1, last + 1):
             if edges[end] or end == last:
                 ends = (begin, end, last)
-                score = _score(slot, tool, clause, ends, saying, others)
+                score = _score(slot, tool, clause, ends, saying, stop_words)
                 if score is not None:
                     yield Span(begin, end, _text(tokens, begin, end), score)
 
 
-def _is_edge(token: Token, tool: Tool, others: Collection[str]) -> bool:
-    known = token.stem in tool.heads or token.stem in tool.lexicon
-    odd = token.low in _EDGES or token.low in others
-    return token.kind != "word" or odd or known
+def _is_edge(token: Token, tool: Tool, stop_words: Collection[str]) -> bool:
+    is_command_word = token.stem in tool.heads or token.stem in tool.lexicon
+    is_stop_word = token.low in _EDGES or token.low in stop_words
+    return token.kind != "word" or is_stop_word or is_command_word
 
 
 def _score(
     slot: Slot, tool: Tool, clause: Clause, ends: tuple[int, int, int],
-    saying: bool, others: Collection[str],
+    saying: bool, stop_words: Collection[str],
 ) -> float | None:  # fmt: skip
     tokens, (begin, end, last) = clause.tokens, ends
     cue = _cue(slot, tokens, begin, end)
@@ -173,45 +175,47 @@ def _score(
         return None
     if not free and any(_titled(slot, tool, tokens, n) for n in range(begin, end - 1)):
         return None
-    asked = not clause.head and tokens[begin - 1].low not in _BEFORE
-    if cue == 0 and (asked or not slot.required):
+    is_bare_question = not clause.head and tokens[begin - 1].low not in _BEFORE
+    if cue == 0 and (is_bare_question or not slot.required):
         return None
     score = 0.4 + cue + (0.3 if end == last and slot.tail else 0.0)
     if end < len(tokens) and tokens[end].stem in slot.words:
         score -= 1.0  # "living" of "living room"
     for place in range(begin, end):
         token, stem_ = tokens[place], tokens[place].stem
-        rivals = [t for t in clause.known.names.get(stem_, ()) if t is not tool]
-        named = rivals and not saying and stem_ not in tool.lexicon
-        # what another command is called by is no value, unless a verb leads that asks
-        # for no such command
-        if named and (slot.plain or any(clause.head in t.heads for t in rivals)):
+        rivals = [t for t in clause.catalogue.names.get(stem_, ()) if t is not tool]
+        is_rival_name = rivals and not saying and stem_ not in tool.lexicon
+        # another command's name is no value, unless the clause's verb belongs to none
+        # of these commands
+        if is_rival_name and (
+            slot.plain or any(clause.head in t.heads for t in rivals)
+        ):
             return None
         follows = place > begin and tokens[place - 1].low in ("and", ",")
         asks = tokens[begin].low in english.QUESTION
-        if follows and stem_ in clause.known.heads and not asks:
-            return None  # something else that is to be done
-        odd = token.low in others or token.low in english.TURNING
+        if follows and stem_ in clause.catalogue.heads and not asks:
+            return None  # the beginning of another action
+        is_stop_word = token.low in stop_words or token.low in english.TURNING
         if token.kind in TYPED:
             score -= 0.2
         elif stem_ not in slot.words and not free:
-            known = tool.lexicon.get(stem_, 0) >= 0.5 or stem_ in tool.heads
-            score -= 0.2 if known or odd else 0.0
+            is_command_word = tool.lexicon.get(stem_, 0) >= 0.5 or stem_ in tool.heads
+            score -= 0.2 if is_command_word or is_stop_word else 0.0
     return score
 
 
 def _titled(slot: Slot, tool: Tool, tokens: Sequence[Token], place: int) -> bool:
-    """Whether this word titles the number or code behind it: "ticket A-7"."""
+    """Return whether this word titles the next number or code: "ticket A-7"."""
     token, after = tokens[place], tokens[place + 1]
     coded = after.kind != "mark" and any(mark.isdigit() for mark in after.low)
-    if not coded or token.kind != "word" or token.low in slot.said:
+    if not coded or token.kind != "word" or token.low in slot.value_words:
         return False
     nouns = [word for word, weight in tool.lexicon.items() if weight >= 0.5]
     return token.stem in tool.lexicon or any(alike(token.stem, w) for w in nouns)
 
 
 def _dated(part: Sequence[Token]) -> bool:
-    """Whether it ends with a day: "Rome tomorrow", "Rome next week"."""
+    """Return whether it ends with a day: "Rome tomorrow", "Rome next week"."""
     tail = 0
     while tail < len(part) and part[-1 - tail].low in _TAIL:
         tail += 1
@@ -236,8 +240,8 @@ def _allowed(
         return False
     if saying:
         return free
-    counted = lows <= english.NUMBERS.keys() | english.ORDINALS.keys()
-    if counted or lows & english.SOMEBODY or not shaped.get(slot.shape, True):
+    is_number = lows <= english.NUMBERS.keys() | english.ORDINALS.keys()
+    if is_number or lows & english.SOMEBODY or not shaped.get(slot.shape, True):
         return False
     if slot.words & english.MOMENTS or slot.name.lower() in english.MOMENTS:
         timely = all(t.low in _TIMELY or any(c.isdigit() for c in t.low) for t in part)
@@ -248,18 +252,18 @@ def _allowed(
         return False
     kinds = {token.kind for token in part}
     counts = [token for token in part if isinstance(token.value, int | float)]
-    odd = lows & (english.FUNCTION | english.TURNING) or "mark" in kinds
+    stop_words = lows & (english.FUNCTION | english.TURNING) or "mark" in kinds
     manner = text.islower() and text.endswith("ly")
     manner |= cue == 0 and len(part) > 1 and bool(counts)
-    if (slot.plain and odd) or manner or (slot.long and cue == 0):
+    if (slot.plain and stop_words) or manner or (slot.long and cue == 0):
         return False
     return part[0].low not in english.FUNCTION and len(part) <= max(3, 2 * slot.longest)
 
 
 def _text(tokens: Sequence[Token], begin: int, end: int) -> str:
     pairs = pairwise(tokens[begin:end])
-    rest = [" " * (after.start > one.end) + after.text for one, after in pairs]
-    found = "".join([tokens[begin].text, *rest])
+    following = [" " * (after.start > one.end) + after.text for one, after in pairs]
+    found = "".join([tokens[begin].text, *following])
     owner = end < len(tokens) and tokens[end].kind == "word"
     owner = owner and tokens[end].low not in english.FUNCTION  # "at Luigi's for two"
     return found.removesuffix("'s").removesuffix("’s") if owner else found

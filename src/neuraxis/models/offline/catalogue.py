@@ -1,4 +1,4 @@
-"""Commands as the planner knows them from their specs: words and examples."""
+"""Catalogue of the commands' words and examples, for the planner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from neuraxis.specs import CommandSpec, Json, PluginSpec
 Node = Mapping[str, Json]
 _FILE_NAME = re.compile(r"(?<![\w-])[\w-]++\.[a-z]\w*+")
 _LONGEST_VALUE = 300
-"""Characters of a schema's example that are read: servers write them, too."""
+"""Maximum characters of an example in a schema: servers write them, too."""
 _FORMATS = {"uri": "url", "link": "url", "date-time": "date"}
 Arguments = Mapping[str, Json]
 Lesson = tuple[tuple[Token, ...], Arguments]
@@ -34,7 +34,7 @@ _LONG = frozenset(stems(" ".join(english.LONG)))
 
 
 class Slot(Struct, frozen=True, kw_only=True):
-    """One parameter: what it takes, and the words that lead to it."""
+    """One parameter: its values, and the words that introduce it."""
 
     name: str
     schema: Node
@@ -43,23 +43,23 @@ class Slot(Struct, frozen=True, kw_only=True):
     words: frozenset[str]  # stems of its name
     cues: frozenset[str] = frozenset()  # words right before its values in the examples
     choices: tuple[Json, ...] = ()
-    quoted: bool = False  # in every example its value stands in quotes
-    tail: bool = False  # in some example its value reaches to the end
+    quoted: bool = False  # in every example its value is in quotes
+    tail: bool = False  # in some example its value extends to the end
     longest: int = 0  # words of its longest value in the examples
-    said: frozenset[str] = frozenset()  # words of its values in the examples
+    value_words: frozenset[str] = frozenset()  # words of its values in the examples
     shape: str = ""
-    takes: frozenset[str] = frozenset()  # kinds of addresses that a text takes too
-    moment: bool = False  # its name or description speaks of a day or time
+    takes: frozenset[str] = frozenset()  # kinds of addresses that a text may be
+    moment: bool = False  # its name or description is about a day or time
 
     @property
     def long(self) -> bool:
-        """Whether it takes a whole text."""
+        """Whether its value is a whole text."""
         return bool(self.words & _LONG)
 
     @property
     def plain(self) -> bool:
-        """Whether no value of the examples has words like "of" in it."""
-        return not self.said & english.FUNCTION
+        """Whether no example value contains words like "of"."""
+        return not self.value_words & english.FUNCTION
 
 
 class Tool(Struct, kw_only=True):
@@ -69,13 +69,13 @@ class Tool(Struct, kw_only=True):
     plugin: str
     spec: CommandSpec
     slots: tuple[Slot, ...]
-    heads: dict[str, float]  # stems of words that ask for it
-    lexicon: dict[str, float]  # stems that are known of it
+    heads: dict[str, float]  # stems of verbs that request it
+    lexicon: dict[str, float]  # stems that describe it, with weights
     samples: tuple[Sample, ...] = ()
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """An example's words and calls."""
+    """Tokens and calls of an example."""
 
     tokens: tuple[Token, ...]
     calls: tuple[tuple[Tool, Arguments], ...]
@@ -87,7 +87,7 @@ class Catalogue(Struct, frozen=True, kw_only=True):
     tools: tuple[Tool, ...]
     plugins: tuple[PluginSpec, ...]
     chains: tuple[Sample, ...]
-    weights: Mapping[str, float]  # how much a stem tells the commands apart
+    weights: Mapping[str, float]  # how well a stem distinguishes the commands
     heads: frozenset[str]
     names: Mapping[str, tuple[Tool, ...]]  # which commands have a stem in their name
 
@@ -98,22 +98,26 @@ def build(
     """Return the commands of all listed plugins."""
     names = {pair: name for name, pair in tool_names.items()}
     pairs = [(plugin, one) for plugin in plugins for one in plugin.commands]
-    listed = {
+    visible = {
         names.get((plugin.name, one.name)) or one.tool_name or one.name: (plugin, one)
         for plugin, one in pairs
     }
     examples = [example for _, one in pairs for example in one.examples]
     examples += [example for plugin in plugins for example in plugin.examples]
-    examples = [e for e in examples if listed.keys() >= {c.tool for c in e.calls}]
-    first = {word for _, one in pairs for word in stems(one.name)[:1]}
-    taught: dict[str, list[Lesson]] = {name: [] for name in listed}
+    examples = [e for e in examples if visible.keys() >= {c.tool for c in e.calls}]
+    first_stems = {word for _, one in pairs for word in stems(one.name)[:1]}
+    taught: dict[str, list[Lesson]] = {name: [] for name in visible}
     for example in examples:
-        asked, alone = example.question, len(example.calls) == 1
-        parts = [asked] if alone else pieces(asked, cuts(asked, VERBS | first))
+        question, alone = example.question, len(example.calls) == 1
+        parts = (
+            [question]
+            if alone
+            else pieces(question, cuts(question, VERBS | first_stems))
+        )
         if len(parts) == len(example.calls):
             for part, call in zip(parts, example.calls, strict=True):
                 taught[call.tool].append((tuple(tokenise(part)), call.arguments))
-    tools = {name: _tool(name, *pair, taught[name]) for name, pair in listed.items()}
+    tools = {name: _tool(name, *pair, taught[name]) for name, pair in visible.items()}
     chains: list[Sample] = []
     for example in examples:
         calls = tuple([(tools[call.tool], call.arguments) for call in example.calls])
@@ -124,14 +128,14 @@ def build(
             chains.append(sample)
     known = tuple(tools.values())
     counts = Counter([word for tool in known for word in tool.lexicon])
-    most = math.log(1 + len(known))
+    scale = math.log(1 + len(known))
     called: dict[str, tuple[Tool, ...]] = {}
     for tool in known:
         for word in stems(tool.spec.name)[1:]:
             called[word] = (*called.get(word, ()), tool)
     return Catalogue(
         tools=known, plugins=tuple(plugins), chains=tuple(chains),
-        weights={w: math.log(1 + len(known) / n) / most for w, n in counts.items()},
+        weights={w: math.log(1 + len(known) / n) / scale for w, n in counts.items()},
         heads=frozenset([word for tool in known for word in tool.heads]), names=called,
     )  # fmt: skip
 
@@ -141,44 +145,51 @@ def _tool(
 ) -> Tool:
     slots = tuple(_slots(spec, taught))
     lexicon: dict[str, float] = {}
-    about = " ".join([str(slot.schema.get("description", "")) for slot in slots])
-    told, titles = spec.description, f"{plugin.name} {plugin.title or ''}"
-    # what all commands of a plugin are called by is no sign that this one is meant
-    own, shared = name.removeprefix(f"{plugin.name}."), len(plugin.commands) > 1
-    known = [(f"{spec.name} {own}", 1.0), (titles, 0.5 if shared else 0.7)]
-    known += [(told, 0.5 if taught else 0.7)]
-    known += [(f"{plugin.description_model} {about}", 0.2)]
-    known += [(slot.name, 0.5) for slot in slots]
-    firsts = [named(text)[:1] for text in (spec.name, own, told)]
+    slot_texts = " ".join([str(slot.schema.get("description", "")) for slot in slots])
+    description, titles = spec.description, f"{plugin.name} {plugin.title or ''}"
+    # a verb that all commands of a plugin share does not single this one out
+    short_name, shared = name.removeprefix(f"{plugin.name}."), len(plugin.commands) > 1
+    weighted_texts = [
+        (f"{spec.name} {short_name}", 1.0),
+        (titles, 0.5 if shared else 0.7),
+    ]
+    weighted_texts += [(description, 0.5 if taught else 0.7)]
+    weighted_texts += [(f"{plugin.description_model} {slot_texts}", 0.2)]
+    weighted_texts += [(slot.name, 0.5) for slot in slots]
+    firsts = [named(text)[:1] for text in (spec.name, short_name, description)]
     heads = {
         stem(w): 0.8 for ws in firsts for w in ws if w.lower() not in english.CLOSED
     }
-    heads |= {w: 0.6 for w in stems(told) if w in VERBS and w not in heads}
+    heads |= {w: 0.6 for w in stems(description) if w in VERBS and w not in heads}
     for tokens, given in taught:
         free = [slot.name for slot in slots if slot.kind != "choice"]
         places = [locate(tokens, given.get(one)) for one in free]
         hidden = {place for where in places if where for place in range(*where)}
-        spoken = [
+        example_words = [
             t for n, t in enumerate(tokens) if t.kind == "word" and n not in hidden
         ]
-        # "a hello world function" is what its contents are about: no word of writing
+        # "a hello world function" describes the contents: no words about writing
         texts = [
             str(given[slot.name]) for slot in slots if slot.long and slot.name in given
         ]
         if all("{{" in text or locate(tokens, text) for text in texts):
-            known.append((" ".join([token.text for token in spoken]), 0.8))
+            weighted_texts.append(
+                (" ".join([token.text for token in example_words]), 0.8)
+            )
         lead = (
-            {spoken[0].low, spoken[0].stem}
-            if spoken and 0 not in hidden
+            {example_words[0].low, example_words[0].stem}
+            if example_words and 0 not in hidden
             else set[str]()
         )
         if lead and not lead & english.CLOSED:
-            heads[spoken[0].stem] = 1.0
-    for text, weight in known:
-        odd = () if weight >= 0.8 else english.TURNING
-        # a name such as `hello.txt` in a description is no word of the command
+            heads[example_words[0].stem] = 1.0
+    for text, weight in weighted_texts:
+        turning = () if weight >= 0.8 else english.TURNING
+        # a file name such as `hello.txt` does not describe the command
         for word in stems(_FILE_NAME.sub(" ", text)):
-            if not (word in english.FUNCTION or word in english.NUMBERS or word in odd):
+            if not (
+                word in english.FUNCTION or word in english.NUMBERS or word in turning
+            ):
                 lexicon[word] = max(lexicon.get(word, 0.0), weight)
     return Tool(
         name=name, plugin=plugin.name, spec=spec, slots=slots, heads=heads,
@@ -187,15 +198,15 @@ def _tool(
 
 
 def locate(tokens: Sequence[Token], value: Json) -> tuple[int, int] | None:
-    """Return from which token to which a value stands in a request."""
+    """Return the range of tokens that a value has in a request."""
     if isinstance(value, bool | dict | list) or value is None or "{{" in str(value):
         return None
-    wanted = [token.low for token in tokenise(str(value))]
+    lows = [token.low for token in tokenise(str(value))]
     for begin, token in enumerate(tokens):
         if token.value == value and token.kind != "word":
             return begin, begin + 1
-        end = begin + len(wanted)
-        if wanted and [t.low for t in tokens[begin:end]] == wanted:
+        end = begin + len(lows)
+        if lows and [t.low for t in tokens[begin:end]] == lows:
             return begin, end
     return None
 
@@ -209,9 +220,9 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
         values += [given[name] for _, given in taught if name in given]
         cues, quoted, longest, tail = set[str](), list[bool](), 0, False
         for tokens, given in taught:
-            if (where := locate(tokens, given.get(name))) is None:
+            if (place := locate(tokens, given.get(name))) is None:
                 continue
-            begin, end = where
+            begin, end = place
             before = [token.low for token in tokens[max(0, begin - 2) : begin]]
             cues |= set(before[-1:])
             if before and before[-1] in english.DETERMINERS:
@@ -221,26 +232,31 @@ def _slots(spec: CommandSpec, taught: Sequence[Lesson]) -> Iterator[Slot]:
             tail |= all(token.kind == "mark" for token in tokens[end:])
         texts = [value for value in values if isinstance(value, str)]
         about = named(str(schema.get("description", "")))
-        words_about = {word.lower() for word in about}
-        words = {word for text in texts for word in text.lower().split()}
+        description_words = {word.lower() for word in about}
+        example_words = {word for text in texts for word in text.lower().split()}
         choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
+        moments = description_words | {name.lower(), *stems(name)}
         yield Slot(
             name=name, schema=schema, kind=kind_of(name, schema, values),
             required=name in spec.required, words=frozenset(stems(name)),
             cues=frozenset(cues - english.DETERMINERS), choices=tuple(choices),
             quoted=bool(quoted) and all(quoted), tail=tail, longest=longest,
-            said=frozenset(words), shape=shape_of(texts),
-            takes=frozenset() if texts else _takes(name, words_about),
-            moment=bool(english.MOMENTS & (words_about | {name.lower(), *stems(name)})),
+            value_words=frozenset(example_words), shape=shape_of(texts),
+            takes=frozenset() if texts else _takes(name, description_words),
+            moment=bool(moments & english.MOMENTS),
         )  # fmt: skip
 
 
-def _takes(name: str, words: set[str]) -> frozenset[str]:
-    """The kinds of addresses that a text so named and described takes."""
+def _takes(name: str, description_words: set[str]) -> frozenset[str]:
+    """Return the kinds of addresses that a text parameter accepts."""
     called = {word.lower() for word in named(name)}
     kinds = english.NAMED.items()
     return frozenset(
-        [kind for kind, known in kinds if called & known or english.TOLD[kind] & words]
+        [
+            kind
+            for kind, known in kinds
+            if called & known or english.TOLD[kind] & description_words
+        ]
     )
 
 
@@ -250,16 +266,19 @@ def resolved(node: Node, root: Node) -> Node:
         options = cast("list[Node]", node.get("anyOf") or node.get("oneOf") or [])
         real = [part for part in options if part.get("type") != "null"]
         ref = str(node.get("$ref", "")).removeprefix("#/$defs/")
-        more = real[0] if len(real) == 1 else root.get("$defs", {}).get(ref)
-        if not more:
+        target = real[0] if len(real) == 1 else root.get("$defs", {}).get(ref)
+        if not target:
             break
-        odd = ("$ref", "anyOf", "oneOf")
-        node = {**more, **{key: item for key, item in node.items() if key not in odd}}
+        refs = ("$ref", "anyOf", "oneOf")
+        node = {
+            **target,
+            **{key: item for key, item in node.items() if key not in refs},
+        }
     return node
 
 
 def kind_of(name: str, schema: Node, values: Sequence[Json]) -> str:
-    """Return the kind of a parameter; for texts its examples' values count."""
+    """Return a parameter's kind; for texts it depends on the examples."""
     types = schema.get("type")
     if isinstance(types, list):
         types = next((t for t in cast("list[str]", types) if t != "null"), None)
@@ -286,7 +305,7 @@ def kind_of(name: str, schema: Node, values: Sequence[Json]) -> str:
 
 
 def shape_of(texts: Sequence[str]) -> str:
-    """What all these have: `digits`, `capitals`, `letters` (no digits); or nothing."""
+    """Return the common shape: `digits`, `capitals`, `letters`, or nothing."""
     digits = {any(mark.isdigit() for mark in text) for text in texts}
     if texts and all(text.isupper() and len(text) > 1 for text in texts):
         return "digits" if digits == {True} else "capitals"

@@ -1,4 +1,4 @@
-"""English words that requests are read by: data."""
+"""English word lists for parsing requests."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -17,7 +17,7 @@ SOMEBODY = words("it them him her me us")
 QUESTION = words("what which who whose when where why how is are does do did will")
 ADVICE = words("should shall must ought")
 CLOSED = DETERMINERS | PREPOSITIONS | PRONOUNS | SOMEBODY | QUESTION
-"""Words that never ask for a command, wherever they stand."""
+"""Words that never request a command."""
 FUNCTION = (CLOSED - {"under"}) | words(
     """i we you he she they was were be been am can could would should shall may have
     has had please just now also then so there here and let lets i'd i'll i'm want
@@ -26,14 +26,14 @@ FUNCTION = (CLOSED - {"under"}) | words(
     let's called named titled name given own s ask thanks more ok okay tell give still
     much many"""
 )
-"""Words that need no place in a call. What turns a request round is none of them."""
+"""Words that need no place in a call, without negations and the like."""
 DENYING = words("not no never don't dont doesn't without except unless neither nor")
 TURNING = DENYING | words(
     """only if until but or instead whatever whichever whoever anything
     something than every each all both while whenever before after between other
     another most least less last previous next half twice against"""
 )
-"""Words that only an example can make known of a command, not its description."""
+"""Words that a command may learn from an example only, not its description."""
 RESULTS = words("result output answer outcome response find one hit")
 FOLLOWING = words(
     """and now then ok okay what how about the same do it that again also next for of in
@@ -46,9 +46,9 @@ NAMED = {
     "url": words("url uri link address website site page"),
     "path": words("path file filename folder directory document"),
 }
-"""Names of parameters that take an address of a kind."""
+"""Words in names of parameters that accept a kind of address."""
 TOLD = {"email": {"address"}, "url": words("url uri link"), "path": {"path"}}
-"""The same, of their descriptions."""
+"""The same for their descriptions."""
 LONG = words("contents content body text message code")
 MOMENTS = words("date time when day weekday due deadline moment")
 DAYS = words(
@@ -121,4 +121,4 @@ THANKS = (
     r"(?: (?:so|very) much)?|,? so (?:that )?(?:i|we) can\b[^.!?]*)(?=[.!?]*$)"
 )
 JOINS = r",?\s+(?:and|&)\s+(?:also\s+|finally\s+|please\s+)?|,\s+(?:also\s+|please\s+)?"
-"""A new clause where a command's verb follows."""
+"""Words that begin a new clause if a command's verb follows."""

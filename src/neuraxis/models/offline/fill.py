@@ -1,4 +1,4 @@
-"""Readings of a clause as a call of one command."""
+"""Parse a clause as a call of one command."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -33,36 +33,40 @@ class Parse(Struct, frozen=True, kw_only=True):
     arguments: Arguments
     score: float
     missing: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()  # words without a place; a ? where it is not sure
+    unplaced: tuple[
+        str, ...
+    ] = ()  # words without a place in the call; "?" if it is uncertain
 
     @property
     def complete(self) -> bool:
-        """Whether it has all that a call needs."""
-        return not self.missing and not self.left
+        """Whether the call is complete."""
+        return not self.missing and not self.unplaced
 
 
-def asks_advice(tokens: Sequence[Token], known: Catalogue) -> bool:
-    """Whether it asks what to do: "Should I …?"."""
+def asks_advice(tokens: Sequence[Token], catalogue: Catalogue) -> bool:
+    """Return whether it asks for advice: "Should I …?"."""
     for one, after in pairwise(tokens):
         if one.low in english.ADVICE and after.low in ("i", "we"):
             return True
-        if one.kind == "word" and (one.stem in known.heads or one.stem in VERBS):
+        if one.kind == "word" and (one.stem in catalogue.heads or one.stem in VERBS):
             return False
     return False
 
 
-def head_of(tokens: Sequence[Token], known: Catalogue) -> str:
+def head_of(tokens: Sequence[Token], catalogue: Catalogue) -> str:
     """Return the stem of a clause's verb; empty for a question."""
     for token in tokens:
         if token.low in english.QUESTION:
             return ""
-        if token.kind == "word" and (token.stem in known.heads or token.stem in VERBS):
+        if token.kind == "word" and (
+            token.stem in catalogue.heads or token.stem in VERBS
+        ):
             return token.stem
     return ""
 
 
 def readings(tool: Tool, clause: Clause) -> list[Parse]:
-    """Return the readings as a call of this command, the best first."""
+    """Return the readings as a call of this command, best first."""
     lead = _lead(tool, clause.tokens, clause.head)
     if lead is None:
         return []
@@ -72,17 +76,17 @@ def readings(tool: Tool, clause: Clause) -> list[Parse]:
         if spans or slot.required:
             options.append((slot, sorted(spans, key=lambda s: -s.score)[:_BEST]))
     options.sort(key=lambda item: (not item[0].required, len(item[1])))
-    ways: list[dict[str, Span]] = [{}]
+    fillings: list[dict[str, Span]] = [{}]
     for slot, spans in options:
         free = [
-            {**way, slot.name: span}
-            for way in ways
+            {**filling, slot.name: span}
+            for filling in fillings
             for span in spans
-            if all(s.end <= span.begin or span.end <= s.begin for s in way.values())
+            if all(s.end <= span.begin or span.end <= s.begin for s in filling.values())
         ]
-        ways = [*free, *ways][:_WAYS]
-    found = [_judged(tool, clause, lead, way) for way in ways]
-    return sorted(found, key=lambda parse: (not parse.complete, -parse.score))[:20]
+        fillings = [*free, *fillings][:_WAYS]
+    parses = [_scored(tool, clause, lead, filling) for filling in fillings]
+    return sorted(parses, key=lambda parse: (not parse.complete, -parse.score))[:20]
 
 
 def _lead(tool: Tool, tokens: Sequence[Token], head: str) -> float | None:
@@ -95,75 +99,77 @@ def _lead(tool: Tool, tokens: Sequence[Token], head: str) -> float | None:
     return 0.3 if asks and tool.spec.effects.readonly else None
 
 
-def _judged(
-    tool: Tool, clause: Clause, lead: float, taken: Mapping[str, Span]
+def _scored(
+    tool: Tool, clause: Clause, lead: float, spans: Mapping[str, Span]
 ) -> Parse:
     tokens, steps = clause.tokens, clause.steps
-    filled = [slot for slot in tool.slots if slot.name in taken]
-    weights, left = _placed(tool, clause, filled, taken)
-    given = {name: span.value for name, span in taken.items()}
-    missing = [s for s in tool.slots if s.required and s.name not in taken]
-    score = lead + sum(weights.values()) + sum(span.score for span in taken.values())
-    if len(missing) == 1 and not left and steps and not steps[-1].past:
+    filled = [slot for slot in tool.slots if slot.name in spans]
+    weights, unplaced = _word_weights(tool, clause, filled, spans)
+    arguments = {name: span.value for name, span in spans.items()}
+    missing = [s for s in tool.slots if s.required and s.name not in spans]
+    score = lead + sum(weights.values()) + sum(span.score for span in spans.values())
+    if len(missing) == 1 and not unplaced and steps and not steps[-1].past:
         value = meant(missing[0], (), None, steps)
         if missing[0].kind in ("text", "object") and value is not None:
-            # "save as x.txt": the result just before
-            given[missing.pop().name] = value
+            # "save as x.txt": the previous result
+            arguments[missing.pop().name] = value
             score -= 0.2
     similar = max([_similar(one.tokens, weights) for one in tool.samples], default=0.0)
     nouns = max((tool.lexicon.get(word, 0.0) for word in weights), default=0.0)
     typed = any(slot.required and slot.kind in TYPED for slot in filled)
     weak = lead < 0.5 and nouns < 0.7 and not typed
-    if not taken and not missing:
-        # nothing but words: they must be those of an example, or of the name
+    if not spans and not missing:
+        # only words, no values: they must match an example or the command's name
         lows = {token.low for token in tokens}
         verbs = tool.heads.keys() & VERBS if tool.spec.effects.readonly else tool.heads
         names = [w for w in named(tool.spec.name) if stem(w) not in verbs]
         weak |= similar < 0.6 and not (names and lows >= {w.lower() for w in names})
     return Parse(
         tool=tool,
-        arguments={s.name: given[s.name] for s in tool.slots if s.name in given},
-        score=score + 0.5 * similar - 0.8 * len(missing) - 0.6 * len(left),
+        arguments={
+            s.name: arguments[s.name] for s in tool.slots if s.name in arguments
+        },
+        score=score + 0.5 * similar - 0.8 * len(missing) - 0.6 * len(unplaced),
         missing=tuple([slot.name for slot in missing]),
-        left=(*left, "?") if weak else tuple(left),
+        unplaced=(*unplaced, "?") if weak else tuple(unplaced),
     )
 
 
-def _placed(
-    tool: Tool, clause: Clause, filled: Sequence[Slot], taken: Mapping[str, Span]
+def _word_weights(
+    tool: Tool, clause: Clause, filled: Sequence[Slot], spans: Mapping[str, Span]
 ) -> tuple[dict[str, float], list[str]]:
-    inside = {place for span in taken.values() for place in range(span.begin, span.end)}
+    places = {place for span in spans.values() for place in range(span.begin, span.end)}
     silent = english.FUNCTION.union(*(slot.cues for slot in filled))
     silent |= english.SAYING if any(slot.long for slot in filled) else frozenset()
-    tokens, known = clause.tokens, clause.known
+    tokens, catalogue = clause.tokens, clause.catalogue
     weights: dict[str, float] = {}
-    left: list[str] = []
+    unplaced: list[str] = []
     for place, token in enumerate(tokens):
         after = tokens[min(place + 1, len(tokens) - 1)]
-        if place in inside:
+        if place in places:
             continue
-        if token.low in ("and", ",") and place + 1 not in inside:
-            left += [after.text] if after.stem in known.heads else []
+        if token.low in ("and", ",") and place + 1 not in places:
+            unplaced += [after.text] if after.stem in catalogue.heads else []
         names = token.low in english.NAMING and after.kind == "quoted"
         if token.kind == "mark" or names:
             continue
         if weight := _weight(token, tool):
-            weight *= known.weights.get(token.stem, 0.5)
+            weight *= catalogue.weights.get(token.stem, 0.5)
             weights[token.stem] = max(weights.get(token.stem, 0.0), weight)
         elif token.kind in TYPED or token.low not in silent:
-            left.append(token.text)
-    return weights, left
+            unplaced.append(token.text)
+    return weights, unplaced
 
 
-def fit(tool: Tool, tokens: Sequence[Token], known: Catalogue) -> float:
-    """How much of what these words say is known of the command."""
+def fit(tool: Tool, tokens: Sequence[Token], catalogue: Catalogue) -> float:
+    """Return the share of these words' meaning that the command covers."""
     choices = {
         word for slot in tool.slots for c in slot.choices for word in stems(str(c))
     }
     score = 0.0
     for token in {t.stem: t for t in tokens if t.kind == "word"}.values():
         word = token.stem
-        score += _weight(token, tool) * known.weights.get(word, 0.5)
+        score += _weight(token, tool) * catalogue.weights.get(word, 0.5)
         chosen = token.low not in english.FUNCTION
         chosen &= word in choices or any(alike(word, c) for c in choices)
         score += 0.4 if chosen else 0.0
@@ -177,44 +183,46 @@ def _weight(token: Token, tool: Tool) -> float:
         return tool.lexicon[token.stem]
     if token.low in english.FUNCTION or token.low in english.TURNING:
         return 0.0
-    near = [w for word, w in tool.lexicon.items() if alike(token.stem, word)]
-    return 0.5 * max([w for w in near if w >= 0.5], default=0.0)
+    similar = [w for word, w in tool.lexicon.items() if alike(token.stem, word)]
+    return 0.5 * max([w for w in similar if w >= 0.5], default=0.0)
 
 
 def _similar(sample: Sequence[Token], weights: Mapping[str, float]) -> float:
-    known = [t for t in sample if t.kind == "word" and t.low not in english.FUNCTION]
-    words = {token.stem for token in known}
+    content_tokens = [
+        t for t in sample if t.kind == "word" and t.low not in english.FUNCTION
+    ]
+    words = {token.stem for token in content_tokens}
     return len(words & set(weights)) / max(len(words | set(weights)), 1)
 
 
 def programmed(parse: Parse, tokens: Sequence[Token]) -> Parse:
-    """Return the reading with code as a program's contents.
+    """Return the reading with code for a program's contents.
 
-    "A script that prints 'x'" is `print('x')`; other programs only a model can write.
+    "A script that prints 'x'" is `print('x')`; other programs need a language model.
     """
     slots = parse.tool.slots
     paths = [s.name for s in slots if s.schema.get("x-names-file") == "write"]
     texts = [s.name for s in slots if s.required and s.long and s.kind == "text"]
     if len(paths) != 1 or len(texts) != 1:
         return parse
-    given, left = dict(parse.arguments), parse.left
+    arguments, unplaced = dict(parse.arguments), parse.unplaced
     (path,), (text,) = paths, texts
     lows = {token.low for token in tokens if token.kind == "word"}
-    program = bool(lows & english.PROGRAM) or str(given.get(path)).endswith(".py")
-    if path not in given:
+    program = bool(lows & english.PROGRAM) or str(arguments.get(path)).endswith(".py")
+    if path not in arguments:
         named = [a.low for a, b in pairwise(tokens) if b.low == "file"]
         endings = [english.ENDINGS[low] for low in named if low in english.ENDINGS]
         if not endings and not program:
             return parse
-        given[path] = "script.py" if program else f"result.{endings[0]}"
-    written = str(given.get(text, "{{"))
+        arguments[path] = "script.py" if program else f"result.{endings[0]}"
+    written = str(arguments.get(text, "{{"))
     acts = False
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         acts = any(isinstance(node, _DOING) for node in ast.walk(ast.parse(written)))
     if program and "{{" not in written and not acts:
         if lows & english.PRINTING:
-            given[text] = f"print({written!r})\n"
+            arguments[text] = f"print({written!r})\n"
         else:
-            left = (*left, "program")
+            unplaced = (*unplaced, "program")
     missing = tuple([name for name in parse.missing if name != path])
-    return replace(parse, arguments=given, missing=missing, left=left)
+    return replace(parse, arguments=arguments, missing=missing, unplaced=unplaced)

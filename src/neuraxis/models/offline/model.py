@@ -1,4 +1,4 @@
-"""Offline planner: rules that plan what fits whole, or decline."""
+"""Offline planner: plans requests by rules, or declines."""
 
 import json
 import re
@@ -22,16 +22,16 @@ _ERROR = re.compile(r'"message": *("(?:[^"\\]|\\.)*")')
 
 
 class OfflinePlanner:
-    """Plans calls for the last message, or says why it does not."""
+    """Plans calls for the last message, or explains why it cannot."""
 
     name = "local:"
-    guesses = True  # a person is asked about plans that do more than write a new file
+    guesses = True  # the user must approve plans that do more than write a new file
 
     def __init__(self) -> None:
         self._known: tuple[tuple[PluginSpec, ...], Catalogue] | None = None
 
     async def close(self) -> None:
-        """Nothing is held between two requests."""
+        """Do nothing: there are no connections or memory."""
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Chunk]:
         """Stream the plan for the last message, or the answer."""
@@ -41,30 +41,30 @@ class OfflinePlanner:
         yield Chunk(text=text)
         yield Chunk(finish_reason=end, usage=Usage())
 
-    def _reply(self, prompt: Prompt, known: Catalogue) -> tuple[str, FinishReason]:
-        """Return what is said, and how it ends: plan, answer or neither."""
+    def _reply(self, prompt: Prompt, catalogue: Catalogue) -> tuple[str, FinishReason]:
+        """Return the reply and its finish reason: plan, answer or decline."""
         *before, last = prompt.messages
         results = list(last.results)
         while results and before and before[-1].results:
             results[:0] = before.pop().results
         if results:
-            return say.results(results), "answer"  # the words of others, and no plan
+            return say.results(results), "answer"  # untrusted text must not be planned
         begin = call_errors.asset_list(()).partition("\n")[0]
-        text, _, listed = last.content.partition(begin)
+        text, _, asset_lines = last.content.partition(begin)
         answers = last.role == "tool" or (before and before[-1].role == "assistant")
         if answers and '"error' in text and (errors := _ERROR.findall(text)):
-            why = " ".join([json.loads(error) for error in errors])
+            problems = " ".join([json.loads(error) for error in errors])
             return (
-                f"The plan was refused, nothing was done: {why}",
+                f"The plan was refused, nothing was done: {problems}",
                 "declined",
             )
-        asked, attached = _spoken(text.strip()), _attached(listed)
+        request, attached = _spoken(text.strip()), _attached(asset_lines)
         if len(attached) == 1:
-            asked = _ATTACHED.sub(lambda _: attached[0], asked)
-        found = plan(asked, known, _turns(before, known))
-        if not found.steps:
-            return say.declined(found, known), "declined"
-        return _written(found.steps, prompt, attached), "stop"
+            request = _ATTACHED.sub(lambda _: attached[0], request)
+        planned = plan(request, catalogue, _turns(before, catalogue))
+        if not planned.steps:
+            return say.declined(planned, catalogue), "declined"
+        return _written(planned.steps, prompt, attached), "stop"
 
 
 def _spoken(text: str) -> str:
@@ -75,26 +75,32 @@ def _spoken(text: str) -> str:
             tree = {}
         if isinstance(content := tree.get("content"), str):
             return content
-    found = _ASKED.search(text)
-    return _ESCAPED.sub(r"\1\2", found[1]).strip() if found else text
+    match = _ASKED.search(text)
+    return _ESCAPED.sub(r"\1\2", match[1]).strip() if match else text
 
 
-def _attached(listed: str) -> list[str]:
+def _attached(asset_lines: str) -> list[str]:
     """Return the ids of attached objects, from the list of assets."""
-    read = [loads(row) for row in listed.splitlines() if row.startswith("{")]
-    rows = [one.value for one in read if isinstance(one, Value)]  # or a user's words
-    whole = [row for row in rows if row.keys() >= {"asset_id", "content"}]  # in full
-    return [str(row["asset_id"]) for row in whole if "content/command" not in row]
+    values = [loads(row) for row in asset_lines.splitlines() if row.startswith("{")]
+    rows = [one.value for one in values if isinstance(one, Value)]  # or a user's words
+    complete_rows = [
+        row for row in rows if row.keys() >= {"asset_id", "content"}
+    ]  # in full
+    return [
+        str(row["asset_id"]) for row in complete_rows if "content/command" not in row
+    ]
 
 
-def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:
+def _turns(messages: Sequence[Message], catalogue: Catalogue) -> list[list[Step]]:
     turns: list[list[Step]] = []
     for _, turn in groupby(messages, lambda message: bool(message.results)):
         steps: list[Step] = []
         for result in [r for m in turn for r in m.results if r.status == "done"]:
             call = result.call
-            named = [t for t in known.tools if call.command in (t.name, t.spec.name)]
-            tool = next((t for t in named if call.plugin in (None, t.plugin)), None)
+            matching = [
+                t for t in catalogue.tools if call.command in (t.name, t.spec.name)
+            ]
+            tool = next((t for t in matching if call.plugin in (None, t.plugin)), None)
             if tool:
                 steps.append(
                     Step(tool=tool, arguments=call.arguments, past=True,
@@ -107,17 +113,21 @@ def _turns(messages: Sequence[Message], known: Catalogue) -> list[list[Step]]:
 def _written(steps: Sequence[Step], prompt: Prompt, attached: Sequence[str]) -> str:
     write = prompt.write
     assert write is not None
-    # The envelope says plugin and command; the other dialects one name.
-    both = '"receiver"' in write([Call(id="", plugin=None, command="probe")])
-    # examples speak of results; what is attached is the content itself
-    own = {
+    # The envelope has plugin and command; the other dialects have one name.
+    has_plugin = '"receiver"' in write([Call(id="", plugin=None, command="probe")])
+    # examples refer to results; an attached asset is the content itself
+    renamed = {
         f"asset://{one}/content/response": f"asset://{one}/content" for one in attached
     }
     calls: list[Call] = []
     for number, step in enumerate(steps, 1):
         tool = step.tool
-        given = {k: own.get(str(v), v) for k, v in step.arguments.items()}
-        plugin, name = (tool.plugin, tool.spec.name) if both else (None, tool.name)
-        call = Call(id=f"call_{number}", plugin=plugin, command=name, arguments=given)
+        arguments = {k: renamed.get(str(v), v) for k, v in step.arguments.items()}
+        plugin, name = (
+            (tool.plugin, tool.spec.name) if has_plugin else (None, tool.name)
+        )
+        call = Call(
+            id=f"call_{number}", plugin=plugin, command=name, arguments=arguments
+        )
         calls.append(call)
     return write(calls)

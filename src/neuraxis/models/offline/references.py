@@ -1,4 +1,4 @@
-"""Results of earlier commands: "it", "the output", "the second link"."""
+"""Resolve references to earlier results: "it", "the second link"."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from neuraxis.models.offline.catalogue import Arguments, Node, Slot, Tool, resol
 from neuraxis.models.offline.tokens import Token, alike, stems
 from neuraxis.specs import Json
 
-LONGEST = 20_000  # characters of an earlier turn's text that are written again
+LONGEST = 20_000  # maximum characters of an earlier turn's text that are repeated
 _FILES = frozenset(("file", "script", "program", "document", "cod", "page", "copy"))
 _WHOLE: tuple[str, Node] = ("", {})
 _LEADS = english.DETERMINERS | english.PRONOUNS | {"all"}
@@ -30,7 +30,7 @@ class Step(Struct, frozen=True, kw_only=True):
 def refer(
     slot: Slot, tokens: Sequence[Token], begin: int, steps: Sequence[Step]
 ) -> Iterator[tuple[int, Json, float]]:
-    """Yield what phrases here can mean for a parameter: end, value, score."""
+    """Yield possible referents for a parameter: end, value, score."""
     for end, nouns, index in _phrases(tokens, begin):
         if not nouns and tokens[end - 1].low not in english.PRONOUNS:
             continue
@@ -59,28 +59,28 @@ def _phrases(
 def _path(nouns: Sequence[str], steps: Sequence[Step]) -> str | None:
     if not _FILES.issuperset(nouns):
         return None
-    found = [
+    paths = [
         str(step.arguments[slot.name])
         for step in steps
         for slot in step.tool.slots
         if slot.kind == "path" and slot.name in step.arguments
     ]
-    return found[-1] if found else None
+    return paths[-1] if paths else None
 
 
 def meant(
     slot: Slot, nouns: Sequence[str], index: int | None, steps: Sequence[Step]
 ) -> Json:
-    """Return the meant result as the parameter takes it, or None."""
-    whole = english.RESULTS.issuperset(nouns)
+    """Return the result in the parameter's form, or None."""
+    is_whole = english.RESULTS.issuperset(nouns)
     for number in range(len(steps) - 1, -1, -1):
         step, after = steps[number], len(steps) - 1 - number
         fields = _fields(step)
-        chosen = fields if whole else [f for f in fields if _is_named(*f, nouns)]
-        if whole and slot.kind == "text":
+        chosen = fields if is_whole else [f for f in fields if _is_named(*f, nouns)]
+        if is_whole and slot.kind == "text":
             chosen = chosen[:1]
-        if whole and slot.kind == "object" and fields:
-            # a text goes into a text: the object is for what is more than that
+        if is_whole and slot.kind == "object" and fields:
+            # a text parameter gets the text; other results are passed as objects
             chosen = [] if fields[0][1].get("type") == "string" else [_WHOLE]
         for name, schema in chosen:
             many = schema.get("type") == "array"
@@ -95,21 +95,21 @@ def meant(
                 written = f"{{{{ {root}{key}{item} }}}}"
             if written is not None:
                 return written
-        if whole and fields:
-            return None  # the nearest result is meant, and it does not fit
+        if is_whole and fields:
+            return None  # the nearest result is meant, but does not fit
     return None
 
 
 def _fields(step: Step) -> list[tuple[str, Node]]:
     response = step.tool.spec.response
     if response is None:
-        known = step.tool.spec.effects.readonly or step.value is not None
-        return [_WHOLE] if known else []
+        is_readable = step.tool.spec.effects.readonly or step.value is not None
+        return [_WHOLE] if is_readable else []
     schema = resolved(response, response)
     properties = cast("Mapping[str, Node]", schema.get("properties") or {})
     sure = schema.get("required", properties)
-    found = [(n, resolved(properties[n], response)) for n in properties if n in sure]
-    fields = [(n, node) for n, node in found if node.get("type") != "boolean"]
+    present = [(n, resolved(properties[n], response)) for n in properties if n in sure]
+    fields = [(n, node) for n, node in present if node.get("type") != "boolean"]
     return fields if properties else [("", schema)]
 
 
@@ -125,8 +125,10 @@ def _fits(slot: Slot, name: str, schema: Node, index: int | None) -> bool:
 
 
 def _is_named(name: str, schema: Node, nouns: Sequence[str]) -> bool:
-    known = [*english.RESULTS, *stems(f"{name} {schema.get('description', '')}")]
-    return all(noun in known or any(alike(noun, w) for w in known) for noun in nouns)
+    name_stems = [*english.RESULTS, *stems(f"{name} {schema.get('description', '')}")]
+    return all(
+        noun in name_stems or any(alike(noun, w) for w in name_stems) for noun in nouns
+    )
 
 
 def _earlier(step: Step, name: str, index: int | None, slot: Slot) -> Json:

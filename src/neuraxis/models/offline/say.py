@@ -1,4 +1,4 @@
-"""Answers of the offline planner: results, or why it did nothing."""
+"""Format the offline planner's answers: results, or why it declined."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,10 @@ from neuraxis.messages import Result
 from neuraxis.models.offline.catalogue import Arguments, Catalogue, Tool
 from neuraxis.models.offline.planner import SHOWN, Planned
 
-LONGEST = 4000  # characters of one value that are said
+LONGEST = 4000  # maximum characters of one value
 SHORT = 200
 WHO = "This is the offline planner: rules, no language model."
-"""Said by the command line before each run; a decline does not repeat it."""
+"""Printed by the command line before each run; a decline does not repeat it."""
 TEACH = "I understand commands better that have examples (docs/plugins.md)."
 OTHER = (
     "For anything else choose a language model: `-m openai:NAME`, "
@@ -20,42 +20,52 @@ OTHER = (
 )
 
 
-def declined(found: Planned, known: Catalogue) -> str:
-    """Return what was understood, what is missing, what can be done."""
-    clause, near = f"“{found.clause}”", list(found.near)
-    lines, end = [_why(found, clause)], OTHER
-    if near:
-        lines += ["Nearest:", *map(_shown, near)]
-        end = OTHER if all(tool.spec.examples for tool in near) else f"{TEACH} {OTHER}"
-    elif not found.advice:
-        firsts: dict[str, Tool] = {}  # of each plugin one, with an example if any has
-        for tool in sorted(known.tools, key=lambda tool: not tool.spec.examples):
-            firsts.setdefault(tool.plugin, tool)
-        shown = list(firsts.values())[:SHOWN]
+def declined(planned: Planned, catalogue: Catalogue) -> str:
+    """Explain a decline: what was understood, what is missing, what to do."""
+    clause, nearest = f"“{planned.clause}”", list(planned.near)
+    lines, end = [_why(planned, clause)], OTHER
+    if nearest:
+        lines += ["Nearest:", *map(_shown, nearest)]
+        end = (
+            OTHER if all(tool.spec.examples for tool in nearest) else f"{TEACH} {OTHER}"
+        )
+    elif not planned.advice:
+        first_of_plugin: dict[
+            str, Tool
+        ] = {}  # one per plugin, preferably with an example
+        for tool in sorted(catalogue.tools, key=lambda tool: not tool.spec.examples):
+            first_of_plugin.setdefault(tool.plugin, tool)
+        shown = list(first_of_plugin.values())[:SHOWN]
         lines += ["What I can do, for example:", *map(_shown, shown)] if shown else []
-    return "\n".join([*lines, "", end])  # after an empty line: no part of the list
+    return "\n".join([*lines, "", end])  # an empty line separates it from the list
 
 
-def _why(found: Planned, clause: str) -> str:
-    near = found.nearest
-    if found.advice:
+def _why(planned: Planned, clause: str) -> str:
+    closest = planned.nearest
+    if planned.advice:
         return f"{clause} asks for advice, which rules cannot give. I did nothing."
-    if found.rivals:
-        calls = dict.fromkeys([_call(one.tool, one.arguments) for one in found.rivals])
+    if planned.rivals:
+        calls = dict.fromkeys(
+            [_call(one.tool, one.arguments) for one in planned.rivals]
+        )
         return f"{clause} could mean {' or '.join(list(calls)[:SHOWN])}. I did nothing."
-    if near is None:
+    if closest is None:
         return f"I know no command for {clause}. I did nothing."
-    words = [f"“{word}”" for word in dict.fromkeys(near.left) if word != "?"]
+    words = [f"“{word}”" for word in dict.fromkeys(closest.unplaced) if word != "?"]
     extra = f"there is no place for {_all(words)}"
-    if found.without:
-        call = _call(found.without.tool, found.without.arguments)
-        offer = f"Without {_all(words)} I would call {call}."
-        return f"In {clause} {extra}. I did nothing. {offer}"
-    verb = "is" if len(near.missing) == 1 else "are"
-    lack = f"{_all([f'`{name}`' for name in near.missing])} {verb} missing"
-    lacks = [lack] * bool(near.missing) + [extra] * bool(words)
+    if planned.without:
+        call = _call(planned.without.tool, planned.without.arguments)
+        suggestion = f"Without {_all(words)} I would call {call}."
+        return f"In {clause} {extra}. I did nothing. {suggestion}"
+    verb = "is" if len(closest.missing) == 1 else "are"
+    lack = f"{_all([f'`{name}`' for name in closest.missing])} {verb} missing"
+    lacks = [lack] * bool(closest.missing) + [extra] * bool(words)
     but = " and ".join(lacks) or "I am not sure that you mean it"
-    call = _call(near.tool, near.arguments) if near.arguments else near.tool.name
+    call = (
+        _call(closest.tool, closest.arguments)
+        if closest.arguments
+        else closest.tool.name
+    )
     return f"{clause} looks like {call}, but {but}. I did nothing."
 
 
@@ -64,23 +74,25 @@ def _all(words: Sequence[str]) -> str:
 
 
 def _call(tool: Tool, arguments: Arguments) -> str:
-    given = ", ".join([f"{key}={value!r}" for key, value in arguments.items()])
-    return f"{tool.name}({given})"
+    text = ", ".join([f"{key}={value!r}" for key, value in arguments.items()])
+    return f"{tool.name}({text})"
 
 
 def _shown(tool: Tool) -> str:
-    """Return a command by an example of it, or by its parameters."""
+    """Describe a command by an example, or by its parameters."""
     if tool.spec.examples:
         return f"- {tool.name}: {tool.spec.examples[0].question}"
     return f"- {tool.name}({', '.join([slot.name for slot in tool.slots])})"
 
 
 def results(done: Sequence[Result]) -> str:
-    """What came out, what failed and why."""
+    """Return the results, and the errors of failed calls."""
     lines: list[str] = []
     for number, result in enumerate(done):
-        used = any("{{" in repr(other.call.arguments) for other in done[number + 1 :])
-        lines.append(_one(result, brief=used))
+        is_used = any(
+            "{{" in repr(other.call.arguments) for other in done[number + 1 :]
+        )
+        lines.append(_one(result, brief=is_used))
     return "\n\n".join(lines)
 
 
@@ -107,13 +119,13 @@ def _value(result: Result) -> str:
         return f"The result, {kind}, is kept as {result.call.id}."
     if not isinstance(value, Mapping):
         return "" if value is None or value is True else _text(value)
-    shown = {
+    summary = {
         name: _text(item)
         for name, item in cast("Mapping[str, Any]", value).items()
         if not (item in (None, "") or item is True or name in ("success", "sandbox"))
     }
-    lines = [f"{name}: {text}" for name, text in shown.items()]
-    return "\n".join(shown.values() if len(shown) == 1 else lines)
+    lines = [f"{name}: {text}" for name, text in summary.items()]
+    return "\n".join(summary.values() if len(summary) == 1 else lines)
 
 
 def _text(value: Any) -> str:

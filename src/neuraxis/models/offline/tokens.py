@@ -1,4 +1,4 @@
-"""Clauses of a request, and their words and values."""
+"""Split a request into clauses, and clauses into words and values."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -46,14 +46,14 @@ class Token(Struct, frozen=True, kw_only=True):
     text: str
     low: str
     stem: str
-    kind: str  # `word`, `mark`, or what a value is
+    kind: str  # `word`, `mark`, or the kind of value
     value: Json
     start: int
     end: int
-    inner: str = ""  # of what is in quotes: its kind, if it is one value
+    inner: str = ""  # kind of a quoted text that is one value
 
     def has(self, kind: str) -> bool:
-        """Whether it can be a value of this kind."""
+        """Return whether it can be a value of this kind."""
         return kind in (self.kind, self.inner)
 
 
@@ -62,9 +62,9 @@ def stem(word: str) -> str:
     low = word.lower().replace("’", "'").removesuffix("'s")
     if low in english.IRREGULAR:
         return english.IRREGULAR[low]
-    for ending, kept, least in _ENDINGS:
+    for ending, replacement, least in _ENDINGS:
         if low.endswith(ending) and len(low) >= least and not low.endswith("ss"):
-            low = low[: len(low) - len(ending)] + kept
+            low = low[: len(low) - len(ending)] + replacement
             if ending in ("ing", "ed") and len(low) > 3 and low[-1] == low[-2] != "l":
                 low = low[:-1]
             break
@@ -74,7 +74,7 @@ def stem(word: str) -> str:
 def named(name: str) -> list[str]:
     """Return the words of `camelCase`, `snake_case` and plain text."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [word for word in re.split(r"[^\w]+|_+", spaced) if word]
+    return [part for part in re.split(r"[^\w]+|_+", spaced) if part]
 
 
 def stems(text: str) -> list[str]:
@@ -84,53 +84,53 @@ def stems(text: str) -> list[str]:
 
 def tokenise(text: str) -> list[Token]:
     """Return the words and values of a text."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     for match in _TOKEN.finditer(text):
-        kind, said = str(match.lastgroup), match.group()
-        value: Json = said[1:-1] if kind == "quoted" else said
+        kind, raw = str(match.lastgroup), match.group()
+        value: Json = raw[1:-1] if kind == "quoted" else raw
         if kind == "number":
-            digits = said.replace(",", "")
+            digits = raw.replace(",", "")
             value = float(digits) if "." in digits else int(digits)
-        elif kind in ("date", "month") and not said[:4].isdigit():
-            value = _iso(said.lower())
-        elif kind == "word" and said.lower() in english.NUMBERS:
-            value = english.NUMBERS[said.lower()]
-        inner, low = "", said.lower()
+        elif kind in ("date", "month") and not raw[:4].isdigit():
+            value = _iso(raw.lower())
+        elif kind == "word" and raw.lower() in english.NUMBERS:
+            value = english.NUMBERS[raw.lower()]
+        inner, low = "", raw.lower()
         if kind == "quoted" and (whole := _TOKEN.fullmatch(str(value))):
             inner = str(whole.lastgroup)
         elif kind == "quoted" and re.search(r"\w\.[a-z]\w{0,6}$", low[:-1]):
             inner = "path"
-        if kind == "path" and "." not in said.rsplit("/", 1)[-1]:
+        if kind == "path" and "." not in raw.rsplit("/", 1)[-1]:
             inner = "folder"
         token = Token(
-            text=said, low=low, stem=stem(low) if kind == "word" else low, kind=kind,
+            text=raw, low=low, stem=stem(low) if kind == "word" else low, kind=kind,
             value=value, start=match.start(), end=match.end(), inner=inner,
         )  # fmt: skip
-        found.append(token)
-    return found
+        tokens.append(token)
+    return tokens
 
 
-def _iso(date: str) -> str:
-    """Return a day or month as ISO 8601 writes it."""
-    *day, year = re.findall(r"\d+", date)
-    name = next(word for word in re.findall("[a-z]{3}", date) if word in english.MONTHS)
+def _iso(text: str) -> str:
+    """Return a day or month in ISO 8601."""
+    *day, year = re.findall(r"\d+", text)
+    name = next(word for word in re.findall("[a-z]{3}", text) if word in english.MONTHS)
     return "-".join([year, english.MONTHS[name], *(f"{int(one):02}" for one in day)])
 
 
 def alike(first: str, second: str) -> bool:
-    """Whether two stems are taken for each other."""
+    """Return whether two stems are similar enough to match."""
     return not _GROUPS.get(first, _NONE).isdisjoint(_GROUPS.get(second, _NONE))
 
 
 _NONE = frozenset[int]()
 _STEMS = [frozenset(map(stem, group)) for group in english.ALIKE]
-VERBS = frozenset[str]().union(*_STEMS)  # may lead a clause, whatever commands are
+VERBS = frozenset[str]().union(*_STEMS)  # may begin a clause, whatever the commands are
 _GROUPS = {one: frozenset(n for n, g in enumerate(_STEMS) if one in g) for one in VERBS}
 _POLITE = re.compile(english.POLITE, re.IGNORECASE)
 _SEPARATOR = re.compile(english.SEPARATORS, re.IGNORECASE)
 _JOIN = re.compile(english.JOINS, re.IGNORECASE)
 _THANKS = re.compile(english.THANKS, re.IGNORECASE)
-_MOST = 8  # cuts of one text
+_MOST = 8  # maximum cuts of a text
 
 
 def bare(text: str) -> str:
@@ -142,24 +142,26 @@ def bare(text: str) -> str:
 
 
 def cuts(text: str, heads: Collection[str]) -> list[tuple[int, int, bool]]:
-    """Return the places where the text may be cut, and must be."""
-    kept = [(t.start, t.end) for t in tokenise(text) if t.kind in ("quoted", "code")]
-    found: list[tuple[int, int, bool]] = []
+    """Return where the text may be cut; True: where it must be."""
+    protected = [
+        (t.start, t.end) for t in tokenise(text) if t.kind in ("quoted", "code")
+    ]
+    places: list[tuple[int, int, bool]] = []
     for pattern, sure in ((_SEPARATOR, True), (_JOIN, False)):
         for match in pattern.finditer(text):
             begin, end = match.span()
-            taken = [*kept, *((a, b) for a, b, _ in found)]
-            if any(a < end and begin < b for a, b in taken):
+            used = [*protected, *((a, b) for a, b, _ in places)]
+            if any(a < end and begin < b for a, b in used):
                 continue
             after = tokenise(bare(text[end:])[:200])[:1]
             verb = after and (after[0].kind in TYPED or stem(after[0].text) in heads)
             if sure or verb:
-                found.append((begin, end, sure))
-    return sorted(found)[:_MOST]
+                places.append((begin, end, sure))
+    return sorted(places)[:_MOST]
 
 
 def pieces(text: str, at: Sequence[tuple[int, int, bool]]) -> list[str]:
-    """Return the clauses between these cuts."""
+    """Return the clauses between the cuts."""
     begins = [0, *(end for _, end, _ in at)]
     ends = [*(start for start, _, _ in at), len(text)]
     parts = [bare(text[a:b]) for a, b in zip(begins, ends, strict=True)]

@@ -32,7 +32,7 @@ EMPTY = "empty messages"
 SYSTEM = "the system role"
 ORDER = "the order of roles"
 
-# what Google says to put where a call was not made by Gemini itself:
+# the value that Google documents for calls that Gemini did not make:
 # https://ai.google.dev/gemini-api/docs/thought-signatures (FAQ)
 _STAND_IN = "skip_thought_signature_validator"
 _SHORT = 9
@@ -67,23 +67,24 @@ def keeps_constant(parts: Sequence[str]) -> bool:
 def _without_keyword(schema: Json, keyword: str) -> Json:
     """Remove a keyword from tools' schemas; calls are validated here anyway."""
     if isinstance(schema, list | tuple):  # a prompt's tools are a tuple
-        listed = cast("Sequence[Json]", schema)
-        inner = [_without_keyword(item, keyword) for item in listed]
+        items = cast("Sequence[Json]", schema)
+        inner = [_without_keyword(item, keyword) for item in items]
         return inner if isinstance(schema, list) else cast("Json", tuple(inner))
     if not isinstance(schema, Mapping):
         return schema
-    kept: dict[str, Json] = {}
+    remaining: dict[str, Json] = {}
     for name, value in cast("Mapping[str, Json]", schema).items():
         if name == "properties" and isinstance(value, Mapping):
-            # there the names are those of parameters
-            named = cast("Mapping[str, Json]", value)
-            kept[name] = {
-                own: _without_keyword(inner, keyword) for own, inner in named.items()
+            # these names are parameters, not keywords
+            parameters = cast("Mapping[str, Json]", value)
+            remaining[name] = {
+                parameter: _without_keyword(inner, keyword)
+                for parameter, inner in parameters.items()
             }
         elif name != keyword:
             literal = name in ("enum", "const", "default", "examples")
-            kept[name] = value if literal else _without_keyword(value, keyword)
-    return kept
+            remaining[name] = value if literal else _without_keyword(value, keyword)
+    return remaining
 
 
 def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
@@ -92,7 +93,7 @@ def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
     No two user messages follow each other, and none follows a tool message. If
     `system` is false, system messages become user messages.
     """
-    told: list[Json] = []
+    ordered: list[Json] = []
     last: Json = None
     for message in messages:
         fields: Message = {}
@@ -102,15 +103,15 @@ def _in_order(messages: Messages, *, system: bool = True) -> list[Json]:
             fields["role"] = "user"
         role = fields.get("role")
         if role == last == "user":
-            before = cast("Message", told[-1])
-            both = _joined(before.get("content"), fields.get("content"))
-            told[-1] = {**before, "content": both}
+            before = cast("Message", ordered[-1])
+            content = _joined(before.get("content"), fields.get("content"))
+            ordered[-1] = {**before, "content": content}
             continue
         if role == "user" and last == "tool":
-            told.append({"role": "assistant", "content": call_errors.RESULTS_SEEN})
-        told.append(fields or message)
+            ordered.append({"role": "assistant", "content": call_errors.RESULTS_SEEN})
+        ordered.append(fields or message)
         last = role
-    return told
+    return ordered
 
 
 def _joined(first: Json, second: Json) -> Json:
@@ -138,13 +139,15 @@ def _calls(message: Body) -> list[dict[str, Json]]:
 
 
 def _without_carried(message: Message) -> Message:
-    kept = {name: value for name, value in message.items() if name not in OF_MESSAGE}
+    remaining = {
+        name: value for name, value in message.items() if name not in OF_MESSAGE
+    }
     if "tool_calls" in message:
-        kept["tool_calls"] = [
+        remaining["tool_calls"] = [
             {name: value for name, value in call.items() if name not in OF_CALL}
             for call in _calls(message)
         ]
-    return kept
+    return remaining
 
 
 def _with_reasoning(message: Message) -> Message:
@@ -155,7 +158,7 @@ def _with_reasoning(message: Message) -> Message:
 
 def _with_signature(message: Message) -> Message:
     calls = _calls(message)
-    # of calls beside each other the first has it
+    # only the first of parallel calls has it
     if not calls or "extra_content" in calls[0]:
         return message
     extra = {"google": {"thought_signature": _STAND_IN}}
@@ -164,21 +167,21 @@ def _with_signature(message: Message) -> Message:
 
 def _with_short_ids(message: Message) -> Message:
     if message.get("role") == "tool":
-        own = str(message.get("tool_call_id"))
-        return {**message, "tool_call_id": _short(own)}
+        call_id = str(message.get("tool_call_id"))
+        return {**message, "tool_call_id": _short(call_id)}
     if "tool_calls" not in message:
         return message
     calls = [{**call, "id": _short(str(call.get("id")))} for call in _calls(message)]
     return {**message, "tool_calls": calls}
 
 
-def _short(own: str) -> str:
+def _short(call_id: str) -> str:
     """Return a short id, the same one for the same id."""
-    if len(own) == _SHORT and own.isascii() and own.isalnum():
-        return own
+    if len(call_id) == _SHORT and call_id.isascii() and call_id.isalnum():
+        return call_id
     import hashlib  # imported for one server only
 
-    return hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()[:_SHORT]
+    return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:_SHORT]
 
 
 def _with_something(message: Message) -> Message:

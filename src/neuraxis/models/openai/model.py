@@ -1,4 +1,4 @@
-"""Models behind servers of the OpenAI form, on Azure too.
+"""Models on OpenAI-compatible servers, also on Azure.
 
 One wire for every server that has `/chat/completions`: OpenAI, vLLM, llama.cpp,
 Ollama and others.
@@ -33,15 +33,15 @@ from neuraxis.settings import Settings
 
 def chat_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
     """Return the protocol of `/chat/completions`."""
-    known: list[Constant] = []  # at most one: what the last request began with
+    cached: list[Constant] = []  # at most one: the constant part of the last request
 
     def constant(prompt: Prompt) -> Constant | None:
         if options.extra.keys() & {"messages", "tools"}:
             return None
-        last = next(iter(known), None)  # another thread may change it
+        last = next(iter(cached), None)  # another thread may replace it
         if last is None or not last.is_of(prompt):
             last = constant_of(prompt)
-            known[:] = [last]
+            cached[:] = [last]
         return last
 
     def as_bytes(body: Body, prompt: Prompt, left_out: Sequence[str]) -> bytes:
@@ -60,9 +60,9 @@ def chat_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
 
 
 def _refused_part(body: Body, failure: Failure, known: bool) -> str:
-    """Return what to leave out after a refusal, also later."""
+    """Return the part to omit from now on after a refusal."""
     message = str(failure.error)
-    if failure.status == 500:  # llama.cpp, where a chat template refuses
+    if failure.status == 500:  # llama.cpp, if the chat template refuses
         return refused_part(body, message, known=True)
     if failure.status not in (400, 422) or failure.again:
         return ""
@@ -72,7 +72,7 @@ def _refused_part(body: Body, failure: Failure, known: bool) -> str:
 OpenAIModel = partial(HttpModel, OPENAI, chat_wire)
 from_name = partial(named_model, "openai", OPENAI, chat_wire)
 from_azure_name = partial(named_model, "azure", AZURE, chat_wire)
-"""`azure:DEPLOYMENT` is untried against the real service."""
+"""`azure:DEPLOYMENT` is not tested against the real service."""
 
 
 def from_url(url: str, settings: Settings) -> HttpModel:

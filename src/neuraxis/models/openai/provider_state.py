@@ -96,18 +96,18 @@ class Carried:
         self._size += size
         return self._size <= MOST_CARRIED
 
-    def _take_details(self, given: Sequence[Json]) -> None:
+    def _take_details(self, items: Sequence[Json]) -> None:
         # entries of one frame are distinct; pieces of an entry come in several frames
-        known = len(self._details)
-        for item in given:
+        count = len(self._details)
+        for item in items:
             if not isinstance(item, dict) or self._size > MOST_CARRIED:
                 continue
             piece = cast("dict[str, Json]", item)
-            begun = self._details[max(known - _MOST_BEGUN, 0) : known]
+            candidates = self._details[max(count - _MOST_BEGUN, 0) : count]
             if "index" not in piece:
-                begun = begun[-1:]
-            for detail in reversed(begun):
-                if detail.goes_on_with(piece):
+                candidates = candidates[-1:]
+            for detail in reversed(candidates):
+                if detail.is_continued_by(piece):
                     self._size += detail.add(piece)
                     break
             else:
@@ -127,13 +127,13 @@ class _Detail:
             if isinstance(text := piece.get(name), str):
                 self._pieces[name] = _Growing(text)
 
-    def goes_on_with(self, piece: Mapping[str, Json]) -> bool:
+    def is_continued_by(self, piece: Mapping[str, Json]) -> bool:
         """Return whether a piece of a later frame continues this entry."""
-        mine = self._fields
+        fields = self._fields
         for name in ("index", "type"):
-            if mine.get(name) != piece.get(name):
+            if fields.get(name) != piece.get(name):
                 return False
-        if mine.get("id") and piece.get("id") and mine["id"] != piece["id"]:
+        if fields.get("id") and piece.get("id") and fields["id"] != piece["id"]:
             return False
         # without an index only a text continues: two encrypted ones are two
         return "index" in piece or any(name in piece for name in self._pieces)
@@ -201,12 +201,12 @@ class _Growing:
 def put_back(message: dict[str, Json], carried: str, origin: str) -> None:
     """Put the turn's state into its message, if its origin matches."""
     state = state_of(carried, origin)
-    own = as_map(state.get("message"))
-    message.update({name: own[name] for name in OF_MESSAGE if name in own})
+    fields = as_map(state.get("message"))
+    message.update({name: fields[name] for name in OF_MESSAGE if name in fields})
     by_place = as_map(state.get("calls"))
     for index, call in enumerate(message.get("tool_calls", ())):
-        own = as_map(by_place.get(str(index)))
-        call.update({name: own[name] for name in OF_CALL if name in own})
+        fields = as_map(by_place.get(str(index)))
+        call.update({name: fields[name] for name in OF_CALL if name in fields})
 
 
 def _size_of(value: Json) -> int:

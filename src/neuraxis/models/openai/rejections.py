@@ -1,9 +1,9 @@
-"""Find the part of a request that a server's refusal means.
+"""Find the part of a request that a server's refusal refers to.
 
-Servers of the OpenAI form agree on less than the form has, and which of it a model
-accepts is unknown before it is asked: so a refused request is repeated without what the
-refusal names. `tests/wire/models/refusals.yaml` has what servers really say. A server's
-words are cut before they are read here (`answers.MOST_TEXT`).
+OpenAI-compatible servers support different subsets of the API, and which options a
+model accepts is unknown before the first request: so a refused request is repeated
+without the part that the refusal names. `tests/wire/models/refusals.yaml` has real
+refusals. A server's message is cut before it is matched here (`answers.MOST_TEXT`).
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ _MISSING = re.compile(
     r"missing|must be (?:passed|sent|provided)|required", re.IGNORECASE
 )
 _IN_MESSAGES = {
-    # Mistral takes ids of nine letters and digits, OpenAI of at most 40 characters.
+    # Mistral accepts ids of nine letters and digits, OpenAI of at most 40 characters.
     IDS: re.compile(
         r"tool.?call.?id was|tool_calls?\S*id\b.{0,40}(?:too long|maximum length)"
         r"|too long.{0,80}tool_calls?\S*id",
         re.IGNORECASE | re.DOTALL,
     ),
-    # Some servers take no null for the content of a message with tool calls.
+    # Some servers do not accept null as the content of a message with tool calls.
     NULL: re.compile(
         r"content\W{1,12}(?:value |input )?(?:must|should) be a (?:valid )?string"
         r"|content.{0,20}(?:null|none)|(?:null|none)\S* .{0,30}content",
         re.IGNORECASE,
     ),
-    # Mistral, Anthropic and Bedrock take no message that says nothing.
+    # Mistral, Anthropic and Bedrock do not accept an empty message.
     EMPTY: re.compile(
         r"non-?empty|non-whitespace|either content or tool_calls"
         r"|content or tool_calls must be set"
@@ -75,8 +75,9 @@ _IN_MESSAGES = {
         r"|(?:system|developer) (?:message|instruction)s? (?:is |are )?not (?:sup|ena)",
         re.IGNORECASE,
     ),
-    # Mistral takes no user after a tool; templates of Mistral and Gemma no two users.
-    # Both happen: what stands behind the newest results, and a run that was cut off.
+    # Mistral refuses a user message after a tool's; templates of Mistral and Gemma
+    # refuse two user messages in a row. Both occur: a message after the newest results,
+    # and a run that was cut off.
     ORDER: re.compile(
         r"unexpected role|roles must alternate|expected roles?\b|after role",
         re.IGNORECASE,
@@ -85,7 +86,7 @@ _IN_MESSAGES = {
 # Google's proxies know fewer keywords of a schema than JSON Schema has.
 _KEYWORD = re.compile(r"Unknown name \"(\S{1,40})\" at '[^']*function_declarations")
 _SCHEMA = ("type", "function", "name", "parameters", "properties", "items", "required")
-"""Schema keywords without which there is no tool."""
+"""Schema keywords that a tool cannot do without."""
 
 
 def refused_part(body: Body, message: str, *, known: bool = False) -> str:
@@ -103,21 +104,21 @@ def refused_part(body: Body, message: str, *, known: bool = False) -> str:
 
 
 def _suspects(message: str) -> Iterator[str]:
-    """Yield the parts that the words may mean, the surest first."""
-    # Newer models of OpenAI and Azure want `max_completion_tokens` for `max_tokens`.
+    """Yield the parts that the message may mean, most specific first."""
+    # OpenAI's and Azure's newer models require `max_completion_tokens` instead.
     if "max_completion_tokens" in message:
         yield "max_tokens"
     keyword = _KEYWORD.search(message)
     if keyword and keyword[1] not in _SCHEMA:
         yield keyword[1] + OF_TOOLS
     is_missing, is_unknown = _MISSING.search(message), _UNKNOWN.search(message)
-    # DeepSeek and Kimi want the field in turns of another model as well.
+    # DeepSeek and Kimi require the field also in another model's turns.
     if is_missing and "reasoning_content" in message:
         yield NO_REASONING
     if is_missing and "thought_signature" in message:
         yield NO_SIGNATURE
-    # Behind a gateway may be a server that refuses what the gateway itself gave:
-    # Mistral and Groq do.
+    # A gateway's own fields may be refused by the server behind it: Mistral and
+    # Groq do that.
     if is_unknown and any(name in message for name in (*OF_MESSAGE, *OF_CALL)):
         yield CARRIED
     for part, words in _IN_MESSAGES.items():

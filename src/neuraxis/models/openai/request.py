@@ -29,7 +29,7 @@ class Constant(Struct, frozen=True, kw_only=True):
     tools: bytes
 
     def is_of(self, prompt: Prompt) -> bool:
-        """Return whether this very part is in the prompt."""
+        """Return whether the prompt has this part."""
         return (
             self.native_tools is prompt.native_tools
             and len(self.messages) == prompt.constant
@@ -89,7 +89,7 @@ def request_body(
 
 
 def tool_choice(choice: str) -> Json:
-    """Which tools are called: a word of the form, or one function."""
+    """Return the API's `tool_choice`: a word, or one function."""
     if choice in ("auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": choice}}
@@ -160,9 +160,9 @@ def encoded(body: Mapping[str, Json], constant: Constant | None = None) -> bytes
         if key == "messages":
             count = len(constant.messages)
             head = [constant.head] if count else []
-            said = [*head, *[as_json(message) for message in value[count:]]]
+            items = [*head, *[as_json(message) for message in value[count:]]]
             parts.append(b"[")
-            for index, message in enumerate(said):
+            for index, message in enumerate(items):
                 parts += [b",", message] if index else [message]
             parts.append(b"]")
         else:

@@ -89,7 +89,7 @@ class Frames:
         self.ended = False
         """Whether nothing more is expected.
 
-        True if the last frame had a reason, or came behind one, and had no content.
+        True if the last frame had a reason, or came after one, and had no content.
         Some servers send a reason with each piece of the answer.
         """
         self.usage: Usage | None = None
@@ -132,9 +132,12 @@ class Frames:
         if "error" in kinds or frame.get("error_code"):
             raise server_error(dict(frame))
         choice = _first_choice(frame.get("choices"))
-        own = as_map(frame.get("x_groq")).get("usage"), (choice or {}).get("usage")
+        provider_usage = (
+            as_map(frame.get("x_groq")).get("usage"),
+            (choice or {}).get("usage"),
+        )
         for usage in (
-            *own,
+            *provider_usage,
             frame.get("usage"),
         ):  # Groq and Kimi put it there in streams
             self.usage = _usage(usage) or self.usage
@@ -142,11 +145,11 @@ class Frames:
             self.ended = self.reason is not None
             return None
         self._seen = True
-        if choice.get("error"):  # OpenRouter: of one choice
+        if choice.get("error"):  # OpenRouter: error of one choice
             raise server_error(choice["error"])
         delta: Json = choice.get("delta") or {}
         if not delta and not self._given:
-            # behind deltas a whole message says all of them once more
+            # a whole message after deltas repeats them
             delta = choice.get("message") or {}
         if not isinstance(delta, dict):
             raise ServerError("a frame of its answer has a delta that is no object")
@@ -163,7 +166,7 @@ class Frames:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more has to be read."""
+        """Whether the answer is complete."""
         return self.done or (self.ended and self.usage is not None)
 
     def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
@@ -192,16 +195,16 @@ class Frames:
         thought = self._reasoning.join(thought)
         self._carried.message(delta)
         calls = self._tool_calls(delta.get("tool_calls"))
-        # Groq runs tools of its own and lists them.
-        beside = as_list(delta.get("annotations")) + as_list(
+        # Groq runs its own tools and lists them.
+        annotations = as_list(delta.get("annotations")) + as_list(
             delta.get("executed_tools")
         )
-        if text or thought or calls or beside:
+        if text or thought or calls or annotations:
             return Chunk(
                 text=text,
                 reasoning=thought,
                 tool_calls=calls,
-                annotations=tuple(beside),
+                annotations=tuple(annotations),
             )
         return None
 
@@ -209,7 +212,7 @@ class Frames:
         """Return the last chunk. `whole`: the answer was one JSON document.
 
         Raises:
-            ServerError: the answer ended before it said that it was complete.
+            ServerError: the answer ended before it was complete.
         """
         if self._failed:
             raise ServerError(self._failed, again=True)
@@ -246,10 +249,10 @@ class Frames:
 
     def _tool_calls(self, pieces: Json) -> tuple[ToolCallDelta, ...]:
         deltas: list[ToolCallDelta] = []
-        for given in as_list(pieces):
-            if not isinstance(given, dict):
+        for item in as_list(pieces):
+            if not isinstance(item, dict):
                 raise ServerError("a tool call in its answer is no object")
-            piece = as_map(given)
+            piece = as_map(item)
             function: Json = piece.get("function") or {}
             if not isinstance(function, dict):
                 raise ServerError("a tool call in its answer names no function")
@@ -313,7 +316,7 @@ def _usage(usage: Json) -> Usage | None:
         or counts.get("cached_tokens")  # Kimi
         or counts.get("prompt_cache_hit_tokens")  # DeepSeek
     )
-    found = Usage(
+    result = Usage(
         input_tokens=count(counts.get("prompt_tokens")),
         output_tokens=count(counts.get("completion_tokens")),
         cached_tokens=count(cached),
@@ -322,4 +325,4 @@ def _usage(usage: Json) -> Usage | None:
             written.get("reasoning_tokens") or counts.get("reasoning_tokens")
         ),
     )
-    return found if found != Usage() else None
+    return result if result != Usage() else None

@@ -22,7 +22,7 @@ class CallPieces:
 
     def __init__(self) -> None:
         self._calls: dict[int, _CallSoFar] = {}
-        self._places: dict[int | str, int] = {}  # of an index, or of an id
+        self._places: dict[int | str, int] = {}  # place of each index or id
         self._last = -1
 
     @property
@@ -70,7 +70,7 @@ class CallPieces:
 
         A piece with a name begins another call if its id is another one, unless it
         continues a call of that name (some servers make a new id for each piece), or
-        if the call is whole and more would spoil it.
+        if the call is complete and more would make it malformed.
         """
         place = self._places.setdefault(index, index)
         so_far = self._calls.get(place)
@@ -78,11 +78,11 @@ class CallPieces:
             return place
         if call_id and so_far.id:
             differs = call_id != so_far.id
-            another = differs and (name != so_far.name or so_far.is_whole)
+            is_another = differs and (name != so_far.name or so_far.is_whole)
         else:
-            more = bool(arguments.strip()) and not so_far.is_said_by(arguments)
-            another = more and so_far.is_whole
-        if another:
+            has_more = bool(arguments.strip()) and not so_far.repeats(arguments)
+            is_another = has_more and so_far.is_whole
+        if is_another:
             place = self._places.get(call_id, max(self._calls) + 1)
             self._places[index] = place
         return place
@@ -109,13 +109,13 @@ class _CallSoFar:
 
     def add(self, arguments: str) -> str:
         """Add a piece of the arguments; return "" for a full repetition."""
-        if self.is_said_by(arguments) and self.is_whole:
+        if self.repeats(arguments) and self.is_whole:
             return ""
         self._pieces.append(arguments)
         self._size += len(arguments)
         return arguments
 
-    def is_said_by(self, arguments: str) -> bool:
+    def repeats(self, arguments: str) -> bool:
         """Return whether these are all the arguments so far."""
         return len(arguments) == self._size and arguments == "".join(self._pieces)
 

@@ -1,4 +1,4 @@
-"""Requests of the Responses API, from a prompt and options."""
+"""Build a Responses API request from a prompt and options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from neuraxis.models.http.settings import Options, effort_of
 from neuraxis.specs import Json
 
 UNASKED = ("include", "store", "reasoning summary")
-"""Nothing is lost without these, so nothing is said of it."""
+"""Parts omitted without a note: nothing is lost without them."""
 
 Block = dict[str, Json]
 
@@ -30,9 +30,9 @@ def request_body(
 ) -> dict[str, Json]:
     """Return the body of a request; the server stores nothing."""
     native = bool(prompt.native_tools)
-    system, rest = leading_system(prompt.messages)
+    system, messages = leading_system(prompt.messages)
     items: list[Json] = []
-    for message in rest:
+    for message in messages:
         items += _items(message, native, origin)
     body: dict[str, Json] = {
         "model": model,
@@ -42,7 +42,7 @@ def request_body(
         "include": ["reasoning.encrypted_content"],
     }
     if instructions := "\n\n".join(
-        said.content for said in system if said.content.strip()
+        item.content for item in system if item.content.strip()
     ):
         body["instructions"] = instructions
     if native:
@@ -59,9 +59,9 @@ def request_body(
         "top_p": "top_p",
         "max_tokens": "max_output_tokens",
     }
-    for name, theirs in names.items():
+    for name, field in names.items():
         if (value := getattr(options, name)) is not None:
-            body[theirs] = value
+            body[field] = value
     if options.thinking is not None:
         effort = effort_of(options.thinking)
         body["reasoning"] = {"effort": effort}
@@ -69,8 +69,8 @@ def request_body(
             body["reasoning"]["summary"] = "auto"
     form = prompt.output_schema or options.output_schema
     if form is not None:
-        given = {"type": "json_schema", "name": "reply", "schema": dict(form)}
-        body["text"] = {"format": given}
+        output_format = {"type": "json_schema", "name": "reply", "schema": dict(form)}
+        body["text"] = {"format": output_format}
     body.update(options.extra)
     return body
 
@@ -90,9 +90,9 @@ def _tool_choice(choice: str) -> Json:
 
 def _items(message: Message, native: bool, origin: str) -> list[Json]:
     if native and message.role == "tool":
-        own = message.tool_call_id or ""
+        call_id = message.tool_call_id or ""
         output = message.content
-        return [{"type": "function_call_output", "call_id": own, "output": output}]
+        return [{"type": "function_call_output", "call_id": call_id, "output": output}]
     if carried := unpack(message, origin):
         return [*carried]
     items: list[Json] = []
@@ -126,7 +126,7 @@ def _part(part: Part) -> Json:
 
 
 def _tool(tool: Mapping[str, Json]) -> Block:
-    # strict takes a part of JSON Schema only, and would be the default
+    # the default is strict, which accepts only a part of JSON Schema
     strict = bool(function_of(tool).get("strict"))
     return {"type": "function", **declared(tool, "parameters"), "strict": strict}
 
@@ -135,9 +135,9 @@ def _tool(tool: Mapping[str, Json]) -> Block:
 
 
 def _without_reasoning_items(body: Body) -> dict[str, Json]:
-    given = cast("list[Block]", body.get("input") or [])
-    kept = [item for item in given if item.get("type") != "reasoning"]
-    return {**body, "input": kept}
+    items = cast("list[Block]", body.get("input") or [])
+    remaining = [item for item in items if item.get("type") != "reasoning"]
+    return {**body, "input": remaining}
 
 
 PARTS = (
@@ -158,4 +158,4 @@ PARTS = (
     option("parallel_tool_calls"),
     option("output format", "text", "format", words=r"text\.format|json_schema"),
 )
-"""Parts that some models or servers refuse, the surest first."""
+"""Parts that some models or servers refuse, most specific first."""

@@ -1,8 +1,8 @@
-"""Answers of the Responses API: events or a document become chunks.
+"""Convert answers of the Responses API (events or a document) to chunks.
 
-https://platform.openai.com/docs/api-reference/responses-streaming. Servers leave out
-some of the events; what an item holds at its end and was not given out before, is
-given out then. What the server's own tools do is no call of ours.
+https://platform.openai.com/docs/api-reference/responses-streaming. Servers omit some
+events; the content of a finished item that was not yielded before is yielded then.
+Calls of the server's own tools are not ours.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
 
 _PLAIN = ("message", "function_call")
-"""Items that are sent back from the text and the calls alone."""
+"""Items that can be rebuilt from the text and the calls."""
 
 
 class ResponseReader:
     """Parser of one answer.
 
-    `origin` is who is asked; what the turn carries goes back to nobody else. Empty:
-    it carries nothing.
+    `origin` is the server and model: the turn's state goes back to no other. Empty: no
+    state is carried.
     """
 
     def __init__(self, origin: str = "") -> None:
         self._origin = origin
         self._items: dict[int, _Item] = {}
-        self._places: dict[str, int] = {}  # of an item's id
+        self._places: dict[str, int] = {}  # place of an item's id
         self._calls = 0
         self._seen = False
         self._refused = False
@@ -49,11 +49,11 @@ class ResponseReader:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more has to be read."""
+        """Whether the answer is complete."""
         return bool(self._status)
 
     def grace(self, after_end: float, stall: float) -> float | None:
-        """Return after how much silence it is the end; None: never."""
+        """Return the seconds of silence that end the answer; None: no limit."""
         del stall
         return after_end if self._status else None
 
@@ -70,7 +70,9 @@ class ResponseReader:
             return self._piece(kind, self._item(frame), frame)
         if kind in ("response.output_item.added", "response.output_item.done"):
             done = kind.endswith("done")
-            return self._whole(self._item(frame), as_map(frame.get("item")), done)
+            return self._rest_of_item(
+                self._item(frame), as_map(frame.get("item")), done
+            )
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             return self.document(as_map(frame.get("response")))
         return []
@@ -87,19 +89,19 @@ class ResponseReader:
         self._because = str(details.get("reason") or "")
         chunks: list[Chunk] = []
         for index, item in enumerate(as_list(tree.get("output"))):
-            # Where a server leaves items out at the end, the others move up.
+            # If a server omits items at the end, the others have other places.
             place = self._places.get(as_str(as_map(item).get("id")), index)
             so_far = self._items.setdefault(place, _Item())
-            chunks += self._whole(so_far, as_map(item), True)
+            chunks += self._rest_of_item(so_far, as_map(item), True)
         return chunks
 
     def finish(self, *, whole: bool = False) -> Chunk:
         """Return the last chunk.
 
         Raises:
-            ServerError: the answer ended before it said that it was complete.
+            ServerError: the answer ended before it was complete.
         """
-        del whole  # a document says so itself
+        del whole  # a document has a status
         if not self._seen:
             raise ServerError("its answer holds no completion")
         if not self._status:
@@ -116,8 +118,8 @@ class ResponseReader:
         elif self._status == "incomplete":
             reason = "length"
             if self._because not in ("max_output_tokens", "max_tokens"):
-                why = self._because[:40] or "no reason"
-                notes.append(f"an answer that is incomplete for {why!r} is cut off")
+                cause = self._because[:40] or "no reason"
+                notes.append(f"an answer that is incomplete for {cause!r} is cut off")
         elif self._status == "cancelled":
             reason = "cancelled"
         return Chunk(
@@ -128,18 +130,18 @@ class ResponseReader:
         )
 
     def _item(self, frame: Mapping[str, Json]) -> _Item:
-        own = as_str(frame.get("item_id") or as_map(frame.get("item")).get("id"))
+        item_id = as_str(frame.get("item_id") or as_map(frame.get("item")).get("id"))
         index = frame.get("output_index")
-        if type(index) is not int:  # some servers name the item only
-            index = self._places.get(own, len(self._items))
-        if own:
-            self._places.setdefault(own, index)
+        if type(index) is not int:  # some servers send only the item's id
+            index = self._places.get(item_id, len(self._items))
+        if item_id:
+            self._places.setdefault(item_id, index)
         return self._items.setdefault(index, _Item())
 
-    def _whole(
+    def _rest_of_item(
         self, so_far: _Item, item: Mapping[str, Json], done: bool
     ) -> list[Chunk]:
-        """Return what of an item was not given out yet."""
+        """Yield the content of an item that was not yielded yet."""
         if done:
             so_far.item = {k: v for k, v in item.items() if v is not None}
         kind = item.get("type")
@@ -190,7 +192,7 @@ class ResponseReader:
                 so_far.annotations = True
                 return [Chunk(annotations=(frame.get("annotation"),))]
             case _:
-                return []  # of the server's own tools
+                return []  # events of the server's own tools
 
     def _arguments(self, so_far: _Item, piece: str) -> list[Chunk]:
         if not piece or so_far.place is None:
@@ -199,54 +201,54 @@ class ResponseReader:
         return [Chunk(tool_calls=(call,))]
 
     def _carried(self) -> tuple[str, str]:
-        kept = [so_far.item for _, so_far in sorted(self._items.items())]
-        if all(item.get("type") in _PLAIN for item in kept):
+        items = [so_far.item for _, so_far in sorted(self._items.items())]
+        if all(item.get("type") in _PLAIN for item in items):
             return "", ""
-        # Nothing is stored there: reasoning that only has an id cannot be named.
-        kept = [
+        # The server stores nothing, so reasoning that is only an id is unknown to it.
+        items = [
             item
-            for item in kept
+            for item in items
             if item.get("type") != "reasoning"
             or item.get("encrypted_content")
             or item.get("content")
         ]
-        return pack(self._origin, blocks=kept)
+        return pack(self._origin, blocks=items)
 
 
 class _Item:
-    """An item of the output while its pieces come in."""
+    """Output item whose pieces are arriving."""
 
-    __slots__ = ("_given", "annotations", "item", "place")
+    __slots__ = ("_sent", "annotations", "item", "place")
 
     def __init__(self) -> None:
         self.item: dict[str, Json] = {}
         self.place: int | None = None
         self.annotations = False
-        self._given: list[str] = []
+        self._sent: list[str] = []
 
     def add(self, piece: str) -> str:
-        """Note a piece that is given out."""
-        self._given.append(piece)
+        """Record a piece that is yielded, and return it."""
+        self._sent.append(piece)
         return piece
 
     def rest(self, whole: str) -> str:
-        """Return what was not given out of the whole text."""
-        given = "".join(self._given)
-        return self.add(whole[len(given) :]) if whole.startswith(given) else ""
+        """Return the part of the whole text that was not yielded yet."""
+        sent = "".join(self._sent)
+        return self.add(whole[len(sent) :]) if whole.startswith(sent) else ""
 
 
 def _text_chunks(text: str) -> list[Chunk]:
     return [Chunk(text=whole_pairs(text))] if text else []
 
 
-def _usage(numbers: Mapping[str, Json]) -> Usage | None:
-    read = as_map(numbers.get("input_tokens_details"))
-    written = as_map(numbers.get("output_tokens_details"))
-    found = Usage(
-        input_tokens=count(numbers.get("input_tokens")),
-        output_tokens=count(numbers.get("output_tokens")),
+def _usage(counts: Mapping[str, Json]) -> Usage | None:
+    read = as_map(counts.get("input_tokens_details"))
+    written = as_map(counts.get("output_tokens_details"))
+    usage = Usage(
+        input_tokens=count(counts.get("input_tokens")),
+        output_tokens=count(counts.get("output_tokens")),
         cached_tokens=count(read.get("cached_tokens")),
         cache_write_tokens=count(read.get("cache_write_tokens")),
         reasoning_tokens=count(written.get("reasoning_tokens")),
     )
-    return found if found != Usage() else None
+    return usage if usage != Usage() else None

@@ -26,7 +26,7 @@ _SHOWN = 10
 
 
 class CallFiles(Struct, frozen=True, kw_only=True):
-    """The way of one call to change files; `context.files` of a command."""
+    """Changes files for one call; `context.files` of a command."""
 
     history: FileHistory
     call_id: str
@@ -36,16 +36,18 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     ask: Callable[[Mapping[str, Sequence[str]], Sequence[str]], str] = (
         lambda held, lost: call_errors.NOBODY
     )
-    """Asks a person about files that a script `changed`, `moved`, `deleted` or `made`,
-    with the lines that they lose; returns why not, or nothing for a yes."""
+    """Asks the user about files that a script `changed`, `moved`, `deleted` or `made`.
+
+    It gets the lines that they lose, and returns the refusal; empty: approved.
+    """
     words: Sequence[str] = ()
-    """The user's, of this request: what they name may be changed in part."""
+    """Texts of the user's request: files that they name may be changed in part."""
     free: bool = False
-    """The policy allows the call whatever it does."""
+    """Whether the policy allows every change of the call."""
     note: Callable[[str, bool], None] = lambda path, there: None
-    """Told of each file that a script made or changed; False: it deleted it."""
+    """Called for each file that a script made or changed; False: deleted."""
     holds: Callable[[str], bool] | None = None
-    """Whether a new file of this name is asked about; None: no new file is."""
+    """Whether a new file of this name needs an approval; None: none does."""
     moved: list[str] = []
 
     def write(
@@ -68,10 +70,12 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             self.permit(shown, use)
             after = hashlib.sha256(data).hexdigest()
             is_new = operations.look(history.workspace, shown) is None
-            own, part = is_new or history.is_own(shown), use == "change"
-            whole = own or not part
-            kept = history.change(self.call_id, shown, kind, after, whole=whole)
-            stored.append(kept and not (own and part))
+            is_own, is_partial = is_new or history.is_own(shown), use == "change"
+            is_owned = is_own or not is_partial
+            has_old_version = history.change(
+                self.call_id, shown, kind, after, whole=is_owned
+            )
+            stored.append(has_old_version and not (is_own and is_partial))
 
         written = workspace.write_bytes(
             history.workspace, path, data, quota=quota, before=begin
@@ -80,15 +84,15 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         return written
 
     def permit(self, path: str, use: Use) -> None:
-        """Let a change happen.
+        """Check that a change is permitted.
 
         Raises:
-            FileRefused: it needs an approval, and there is none for the file as it is.
+            FileRefused: it needs an approval, and the file's current content has none.
         """
-        why = "" if self.free else self.history.risk(path, use, self.words)
-        if why and not self.history.is_allowed(self.call_id, path):
+        reason = "" if self.free else self.history.risk(path, use, self.words)
+        if reason and not self.history.is_allowed(self.call_id, path):
             instead = self.history.way_out(path, use, self.target)
-            raise FileRefused(f"{why}. {instead}")
+            raise FileRefused(f"{reason}. {instead}")
 
     def move(self, path: str, new: str) -> str:
         """Give a file another name; return it.
@@ -102,8 +106,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             raise FileRefused(f"{path!r} has that name already.")
         self.permit(path, "move")
         self.permit(new, "write")
-        own = self.history.is_own(path)
-        replaced = self.history.change(self.call_id, new, "move", digest, whole=own)
+        is_own = self.history.is_own(path)
+        replaced = self.history.change(self.call_id, new, "move", digest, whole=is_own)
         stored = self.history.change(self.call_id, path, "move", "", whole=False)
         operations.move(root, path, new)
         self.tell(path, stored=stored)
@@ -117,11 +121,11 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             FileRefused: it needs an approval, or the system refuses.
         """
         root, path = self.history.workspace, operations.spelled(path, folder=True)
-        found = operations.look(root, path)
-        if found is not None and stat.S_ISDIR(found.st_mode):
+        status = operations.look(root, path)
+        if status is not None and stat.S_ISDIR(status.st_mode):
             operations.remove(root, path)
             return
-        operations.digest(root, path)  # refused if it is not there
+        operations.digest(root, path)  # raises if it does not exist
         self.permit(path, "remove")
         stored = self.history.change(self.call_id, path, "delete", "", whole=False)
         operations.remove(root, path)
@@ -141,40 +145,44 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     def bring_back(
         self, changed: Sequence[tuple[str, str]], copy: Path
     ) -> frozenset[str]:
-        """Choose the script's changes that come back; store old versions.
+        """Choose the script's changes to bring back; store old versions.
 
         Args:
-            changed: each path with the digest it has now; empty: it was deleted.
-            copy: the folder in which the script changed them.
+            changed: each path with its new digest; empty: deleted.
+            copy: the folder in which the script worked.
 
         Returns:
-            Their paths; of the others the model is told.
+            The paths to bring back; the model is warned about the others.
         """
         not_kept: list[str] = []
-        # what is deleted makes room for what was made of another kind
+        # deletions first: they make room for files of another kind
         changed = sorted(
-            self._with_room(changed, not_kept), key=lambda one: one[1] != ""
+            self._without_blocked(changed, not_kept), key=lambda change: change[1] != ""
         )
         history = self.history
-        theirs = {
+        users_digests = {
             path: operations.digest_of(history.workspace, path)
             for path, _ in changed
             if not history.is_own(path)
         }
-        asked = self._asked(changed, theirs)
-        held = {
-            done: [path for path, what in asked.items() if what == done]
-            for done in dict.fromkeys(asked.values())
+        to_approve = self._needing_approval(changed, users_digests)
+        by_kind = {
+            done: [path for path, kind in to_approve.items() if kind == done]
+            for done in dict.fromkeys(to_approve.values())
         }
-        no = "" if not asked or self.free else self.ask(held, self._lost(held, copy))
-        if no:
-            changed = [one for one in changed if one[0] not in asked]
-        # what a script moves stays whose it was
-        moved = {theirs[path] for path, _ in changed if path in theirs}
+        refusal = (
+            ""
+            if not to_approve or self.free
+            else self.ask(by_kind, self._lost_lines(by_kind, copy))
+        )
+        if refusal:
+            changed = [change for change in changed if change[0] not in to_approve]
+        # a file that a script moves keeps its owner
+        moved = {users_digests[path] for path, _ in changed if path in users_digests}
         back: set[str] = set()
         for path, digest in changed:
             try:
-                self._check_room(path, back)
+                self._check_target_free(path, back)
                 whole = digest not in moved
                 stored = history.change(
                     self.call_id, path, "script", digest, whole=whole, gone=back
@@ -184,80 +192,92 @@ class CallFiles(Struct, frozen=True, kw_only=True):
                 continue
             back.add(path)
             self.note(path, digest != "")
-            self.tell(path, stored=stored and path in asked)
-        if no:
-            self.warn(call_errors.script_changes_refused([*asked], no, self.target))
+            self.tell(path, stored=stored and path in to_approve)
+        if refusal:
+            self.warn(
+                call_errors.script_changes_refused([*to_approve], refusal, self.target)
+            )
         if not_kept:
             self.warn(call_errors.script_changes_not_kept(not_kept))
         return frozenset(back)
 
-    def _asked(
-        self, changed: Sequence[tuple[str, str]], theirs: Mapping[str, str]
+    def _needing_approval(
+        self, changed: Sequence[tuple[str, str]], users_digests: Mapping[str, str]
     ) -> dict[str, str]:
-        """Return the changes that a person is asked about.
+        """Return the changes that need an approval.
 
-        `theirs`: what stands in those of the files that the runtime did not write.
+        `users_digests`: digests of the files that the runtime did not write.
         """
-        asked, came = dict[str, str](), {digest for _, digest in changed}
+        to_approve, new_digests = dict[str, str](), {digest for _, digest in changed}
         for path, digest in changed:
-            found = operations.look(self.history.workspace, path)
-            if found is not None and stat.S_ISDIR(found.st_mode):
-                found = None  # the file is new; what the folder holds is asked about
-            elif found is not None and not stat.S_ISREG(found.st_mode):
-                continue  # a link has no version that could be stored: it stays
+            status = operations.look(self.history.workspace, path)
+            if status is not None and stat.S_ISDIR(status.st_mode):
+                status = (
+                    None  # the file is new; the folder's content is checked by itself
+                )
+            elif status is not None and not stat.S_ISREG(status.st_mode):
+                continue  # a link has no content that could be stored: it stays
             use = "write" if digest else "remove"
-            if (found is not None and self.history.risk(path, use)) or (
-                self.holds and (found is not None or self.holds(path))
+            if (status is not None and self.history.risk(path, use)) or (
+                self.holds and (status is not None or self.holds(path))
             ):
-                gone = "moved" if theirs.get(path) in came else "deleted"
-                done = "made" if found is None else "changed" if digest else gone
-                asked[path] = done
-        return asked
+                kind = "moved" if users_digests.get(path) in new_digests else "deleted"
+                action = "made" if status is None else "changed" if digest else kind
+                to_approve[path] = action
+        return to_approve
 
-    def _with_room(
+    def _without_blocked(
         self, changed: Sequence[tuple[str, str]], not_kept: list[str]
     ) -> Iterator[tuple[str, str]]:
-        """Yield the changes, but not of folders that must stay."""
+        """Yield the changes, except where a folder must stay."""
         root = self.history.workspace
         deleted = {path for path, digest in changed if not digest}
-        full: list[str] = []
+        blocked: list[str] = []
         for path, digest in changed:
-            found = operations.look(root, path) if digest else None
-            if found is None or not stat.S_ISDIR(found.st_mode):
+            status = operations.look(root, path) if digest else None
+            if status is None or not stat.S_ISDIR(status.st_mode):
                 continue
-            if stays := next(_others(root, path, deleted), ""):
-                not_kept.append(f"{quote(path)}: the folder there holds {quote(stays)}")
-                full.append(path)
-        below = tuple(f"{path}/" for path in full)
+            if remaining := next(_others(root, path, deleted), ""):
+                not_kept.append(
+                    f"{quote(path)}: the folder there holds {quote(remaining)}"
+                )
+                blocked.append(path)
+        inside = tuple(f"{path}/" for path in blocked)
         for path, digest in changed:
-            if path not in full and not path.startswith(below):
+            if path not in blocked and not path.startswith(inside):
                 yield path, digest
 
-    def _check_room(self, path: str, back: Collection[str]) -> None:
-        """Check that nothing stays where a file is to come.
+    def _check_target_free(self, path: str, back: Collection[str]) -> None:
+        """Check that nothing blocks a file's place.
 
         Raises:
-            FileRefused: it does.
+            FileRefused: a file or folder does.
         """
         root = self.history.workspace
         parts = parts_of(path)
-        for way in ("/".join(parts[:n]) for n in range(1, len(parts))):
-            found = operations.look(root, way)
-            if found and not stat.S_ISDIR(found.st_mode) and way not in back:
-                raise FileRefused(f"{quote(path)}: {quote(way)} stays, which is a file")
-        found = operations.look(root, path)
-        if found and stat.S_ISDIR(found.st_mode):
-            for stays in _others(root, path, back):
-                raise FileRefused(f"{quote(path)}: {quote(stays)} stays in the folder")
+        for parent in ("/".join(parts[:n]) for n in range(1, len(parts))):
+            status = operations.look(root, parent)
+            if status and not stat.S_ISDIR(status.st_mode) and parent not in back:
+                raise FileRefused(
+                    f"{quote(path)}: {quote(parent)} stays, which is a file"
+                )
+        status = operations.look(root, path)
+        if status and stat.S_ISDIR(status.st_mode):
+            for remaining in _others(root, path, back):
+                raise FileRefused(
+                    f"{quote(path)}: {quote(remaining)} stays in the folder"
+                )
 
-    def _lost(self, held: Mapping[str, Sequence[str]], copy: Path) -> list[str]:
-        """Return the lines that files lose by what a script did."""
-        root, shown = self.history.workspace, list[str]()
-        paths = [*held.get("deleted", ()), *held.get("changed", ())]
+    def _lost_lines(
+        self, changed: Mapping[str, Sequence[str]], copy: Path
+    ) -> list[str]:
+        """Return the lines that files lose through the script."""
+        root, lines = self.history.workspace, list[str]()
+        paths = [*changed.get("deleted", ()), *changed.get("changed", ())]
         for path in paths[:_SHOWN]:
-            kept = set(text_of(copy, path).splitlines())
-            shown += lost_lines(path, text_of(root, path), kept)
-        return shown
+            new_lines = set(text_of(copy, path).splitlines())
+            lines += lost_lines(path, text_of(root, path), new_lines)
+        return lines
 
     def tell(self, path: str, *, stored: bool) -> None:
         """Warn that an old version was stored."""
@@ -266,10 +286,10 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             self.warn(call_errors.version_stored(path, durable=durable))
 
 
-def _others(root: Path, path: str, known: Collection[str]) -> Iterator[str]:
-    """Yield the files in a folder but the known ones."""
+def _others(root: Path, path: str, ignored: Collection[str]) -> Iterator[str]:
+    """Yield the files in a folder, except the ignored ones."""
     for at, _, names in walk_tree(root / path):
         for name in names:
-            inside = (Path(at) / name).relative_to(root).as_posix()
-            if inside not in known:
-                yield inside
+            path_inside = (Path(at) / name).relative_to(root).as_posix()
+            if path_inside not in ignored:
+                yield path_inside

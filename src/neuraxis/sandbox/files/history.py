@@ -2,8 +2,8 @@
 
 One rule: a file that the runtime did not write, or that somebody changed since, is
 replaced as a whole, moved or deleted only with an approval. Appending to it and
-changing a passage are free where the user's request names it. The policy asks `risk`
-before a call runs; `call_files` asks again when the file is about to change.
+changing a passage need no approval if the user's request names it. The policy calls
+`risk` before a call runs; `call_files` calls it again before the file changes.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from neuraxis.sandbox.files.versions import VersionStore, pieces_of
 from neuraxis.sandbox.files.walk import walk_tree
 
 Use = Literal["write", "change", "move", "remove"]
-"""What is done to a file: replaced as a whole, changed in part, moved or deleted."""
+"""Use of a file: replaced as a whole, changed in part, moved or deleted."""
 
 
 _TICK = 2_000_000_000
-"""Nanoseconds between a file's last change and a digest of it that is kept."""
+"""Minimum age of a file's last change before its digest is cached, in ns."""
 
 
 class Undone(Struct, frozen=True, kw_only=True):
-    """What `undo` did, by paths in the workspace."""
+    """Result of `undo`, by paths in the workspace."""
 
     restored: tuple[str, ...] = ()
     """Files that have their old content again."""
     removed: tuple[str, ...] = ()
     """Files and folders that the run had made."""
     changed_since: tuple[str, ...] = ()
-    """Left as they are: somebody changed them after the run."""
+    """Not restored: changed after the run."""
     lost: tuple[str, ...] = ()
-    """Left as they are: their old version was pruned."""
+    """Not restored: their old version was pruned."""
     refused: tuple[str, ...] = ()
-    """Left as they are: the system, or what lies there now, does not let them."""
+    """Not restored: refused by the system, or blocked by what is there now."""
     run: int = 0
     """Number of the run whose changes these are, as in `FileChanged`; 0: none."""
 
@@ -78,31 +78,31 @@ class FileHistory:
         self._digests: dict[str, tuple[tuple[int, ...], str]] = {}
 
     def begin(self) -> None:
-        """Begin another run: `undo` takes back the last one that changed files."""
+        """Begin another run: `undo` reverts the last one that changed files."""
         self._run += 1
 
-    # --- may it happen -------------------------------------------------------------
+    # --- permission ----------------------------------------------------------------
 
     def is_own(self, path: str) -> bool:
-        """Whether the runtime wrote the file and nobody changed it since."""
-        written = self._known().get(path)
+        """Return whether the runtime wrote the file and nobody changed it since."""
+        written = self._written_digests().get(path)
         return bool(written) and self._digest_of(path) == written
 
     def is_users(self, path: str) -> bool:
-        """Whether a file is there that is not the runtime's own."""
-        path = self._inside(operations.spelled(path))
-        found = operations.look(self.workspace, path)
-        return found is not None and not self._is_all_own(path, found.st_mode)
+        """Return whether a file exists that is not the runtime's own."""
+        path = self._normal_path(operations.spelled(path))
+        status = operations.look(self.workspace, path)
+        return status is not None and not self._is_all_own(path, status.st_mode)
 
     def risk(self, path: str, use: Use, words: Sequence[str] = ()) -> str:
-        """Why this needs an approval, in words; empty: it needs none.
+        """Return why this needs an approval, in words; empty: it needs none.
 
         Args:
             path: the file.
             use: what would be done to it.
             words: the user's, of this request.
         """
-        path = self._inside(operations.spelled(path))
+        path = self._normal_path(operations.spelled(path))
         if not self.is_users(path):
             return ""
         if use == "change" and (
@@ -110,29 +110,34 @@ class FileHistory:
             or is_called(path, words, self.workspace)
         ):
             return ""
-        ours, earlier = bool(self._known().get(path)), self.store.knows_earlier
-        return call_errors.file_of_the_user(path, use, was_ours=ours, earlier=earlier)
+        was_ours, earlier = (
+            bool(self._written_digests().get(path)),
+            self.store.knows_earlier,
+        )
+        return call_errors.file_of_the_user(
+            path, use, was_ours=was_ours, earlier=earlier
+        )
 
     def way_out(self, path: str, use: Use, target: str) -> str:
-        """What the command `target` may do instead, in words."""
+        """Return what the command `target` may do instead, in words."""
         is_text = operations.is_text(self.workspace, path)
         return call_errors.file_way_out(use, target, is_text=is_text)
 
     def _digest_of(self, path: str) -> str:
         """Return a file's digest, computed once while the file does not change."""
-        found = operations.look(self.workspace, path)
-        if found is None:
+        status = operations.look(self.workspace, path)
+        if status is None:
             return ""
-        about = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        at, digest = self._digests.get(path, ((), ""))
-        if at != about:
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        cached_stamp, digest = self._digests.get(path, ((), ""))
+        if cached_stamp != stamp:
             digest = operations.digest_of(self.workspace, path)
-            # a change within one tick of the file system's clock would not show
-            if time.time_ns() - max(about[2:]) > _TICK:
-                self._digests[path] = about, digest
+            # a change within one tick of the file system's clock is invisible
+            if time.time_ns() - max(stamp[2:]) > _TICK:
+                self._digests[path] = stamp, digest
         return digest
 
-    def _inside(self, path: str) -> str:
+    def _normal_path(self, path: str) -> str:
         """Return the normal form of a path that other programs read."""
         if {"", ".", ".."}.isdisjoint(path.split("/")):
             return path
@@ -141,7 +146,7 @@ class FileHistory:
         return os.path.relpath(full, root) if full.startswith(root) else path
 
     def _is_all_own(self, path: str, mode: int) -> bool:
-        """Whether the runtime wrote a file, or all that a folder holds."""
+        """Return whether the runtime wrote all of a file or folder."""
         if not stat.S_ISDIR(mode):
             return not stat.S_ISREG(mode) or self.is_own(path)
         return all(
@@ -158,32 +163,36 @@ class FileHistory:
         return stat.S_ISDIR(found.st_mode) and self._is_all_own(folder, found.st_mode)
 
     def digest(self, path: str) -> str:
-        """Return the digest of a file as the person left it.
+        """Return the digest of a file as the user left it.
 
-        What this run changed since does not count; empty: there was none.
+        Changes of this run do not count; empty: there was no file.
         """
         path = operations.spelled(path)
-        now = self._digest_of(path)
-        return self._first(path).before if self._made(path, now) else now
+        current = self._digest_of(path)
+        return (
+            self._first_change(path).before
+            if self._made_by_run(path, current)
+            else current
+        )
 
     def is_new(self, path: str) -> bool:
-        """Whether this run made the file, and nobody changed it since."""
+        """Return whether this run made the file, and nobody changed it since."""
         path = operations.spelled(path)
-        now = self._digest_of(path)
-        return self._made(path, now) and not self._first(path).before
+        current = self._digest_of(path)
+        return self._made_by_run(path, current) and not self._first_change(path).before
 
     def allow(self, call_id: str, path: str) -> None:
-        """Note that a person approved this change to the file."""
+        """Record that the user approved this change to the file."""
         path = operations.spelled(path)
-        now = self._digest_of(path)
-        self._allowed.add((call_id, path, now))
+        current = self._digest_of(path)
+        self._allowed.add((call_id, path, current))
 
     def is_allowed(self, call_id: str, path: str) -> bool:
-        """Whether a person approved this change to the file as it is."""
-        now = self._digest_of(path)
-        return (call_id, operations.spelled(path), now) in self._allowed
+        """Return whether the user approved this change to the current file."""
+        current = self._digest_of(path)
+        return (call_id, operations.spelled(path), current) in self._allowed
 
-    # --- what happened -------------------------------------------------------------
+    # --- changes -------------------------------------------------------------------
 
     def change(
         self,
@@ -198,55 +207,58 @@ class FileHistory:
         """Store the old version and report the change, before it is made.
 
         Args:
-            call_id: of the call that makes it.
+            call_id: id of the call that makes it.
             path: in the workspace.
-            kind: what is done, for the journal.
+            kind: kind of change, for the journal.
             after: the digest of the new content; empty: the file will be gone.
-            whole: all of the new content is the runtime's.
-            gone: what the same call deletes first, so that a file can come where a
-                folder was, and a folder where a file was.
+            whole: whether all of the new content is the runtime's.
+            gone: paths that the same call deletes first, so that a file can replace a
+                folder, and a folder a file.
 
         Returns:
-            Whether an old version was stored that the new one is not.
+            Whether an old version with other content was stored.
 
         Raises:
             FileRefused: the old version cannot be stored.
         """
         with self._lock:
             before, mode, stored = "", 0, False
-            found = operations.look(self.workspace, path)
-            makes_room = gone is not None and found and stat.S_ISDIR(found.st_mode)
-            if found is not None and not makes_room:
-                if not stat.S_ISREG(found.st_mode):
+            status = operations.look(self.workspace, path)
+            makes_room = gone is not None and status and stat.S_ISDIR(status.st_mode)
+            if status is not None and not makes_room:
+                if not stat.S_ISREG(status.st_mode):
                     raise FileRefused(
                         f"{path!r} is no regular file; it is not changed."
                     )
-                mode = stat.S_IMODE(found.st_mode) & 0o777
+                mode = stat.S_IMODE(status.st_mode) & 0o777
                 before = self._digest_of(path)
-                if not self._made(path, before):
+                if not self._made_by_run(path, before):
                     with operations.opened(self.workspace, path) as fd:
-                        before = self.store.put(pieces_of(fd), found.st_size, path)
+                        before = self.store.put(pieces_of(fd), status.st_size, path)
                     stored = before != after
-            own, was_own = bool(after) and whole, before == self._known().get(path, "")
+            is_own, was_own = (
+                bool(after) and whole,
+                before == self._written_digests().get(path, ""),
+            )
             for folder in operations.missing_folders(
                 self.workspace, path, gone=gone or ()
             ):
                 self._report(call_id, folder, "folder", after="folder")
             self._report(
                 call_id, path, kind, before=before, after=after,
-                mode=mode, own=own, was_own=was_own and before != "",
+                mode=mode, own=is_own, was_own=was_own and before != "",
             )  # fmt: skip
         return stored
 
-    def _made(self, path: str, digest: str) -> bool:
-        """Whether this run made the file what it is."""
-        changes = self._of_run(path)
+    def _made_by_run(self, path: str, digest: str) -> bool:
+        """Return whether this run wrote the current content."""
+        changes = self._run_changes(path)
         return bool(changes) and changes[-1].after == digest != ""
 
-    def _first(self, path: str) -> FileChanged:
-        return self._of_run(path)[0]
+    def _first_change(self, path: str) -> FileChanged:
+        return self._run_changes(path)[0]
 
-    def _of_run(self, path: str) -> list[FileChanged]:
+    def _run_changes(self, path: str) -> list[FileChanged]:
         return self._changes.get((self._run, path), [])
 
     def folder(self, call_id: str, path: str) -> None:
@@ -274,34 +286,36 @@ class FileHistory:
         self.emit(event)
         self._add(event)
         if kind != "folder":
-            self._note(path, after if own else "")
+            self._note_written(path, after if own else "")
 
     def _add(self, event: FileChanged) -> None:
         self._changes.setdefault((event.run, event.path), []).append(event)
 
-    def _known(self) -> dict[str, str]:
+    def _written_digests(self) -> dict[str, str]:
         if self._written is None:
             self._written = self.store.written_in(self.workspace)
         return self._written
 
-    def _note(self, path: str, digest: str) -> None:
-        known = self._known()
-        if known.get(path, "") != digest:
-            known[path] = digest
+    def _note_written(self, path: str, digest: str) -> None:
+        written = self._written_digests()
+        if written.get(path, "") != digest:
+            written[path] = digest
             self.store.note_written(self.workspace, {path: digest})
 
     def replay(self, events: Iterable[Event | Unknown]) -> None:
-        """Take up what an earlier part of this session changed."""
+        """Restore the changes of an earlier part of this session."""
         for event in events:
             if isinstance(event, FileChanged):
                 self._add(event)
                 self._run = max(self._run, event.run)
                 if event.kind != "folder":
-                    self._known()[event.path] = event.after if event.own else ""
+                    self._written_digests()[event.path] = (
+                        event.after if event.own else ""
+                    )
             elif isinstance(event, RunUndone):
                 self._undone.add(event.run)
-        # what another session wrote since stands in the index
-        self._known().update(self.store.written_in(self.workspace))
+        # the index has what another session wrote since
+        self._written_digests().update(self.store.written_in(self.workspace))
         self.begin()
 
     # --- undo ----------------------------------------------------------------------
@@ -310,87 +324,89 @@ class FileHistory:
         """Restore the files that the last run changed.
 
         Args:
-            agree: asked for each path that somebody changed since; True: restore it.
+            agree: called for each path that was changed since; True: restore it.
         """
         with self._lock:
             runs = {run for run, _ in self._changes} - self._undone
             self.begin()
-            # one that left every file as it was is not the one to undo
+            # skip runs that left every file as it was
             for run in sorted(runs, reverse=True):
-                if done := self._undo_run(run, agree):
-                    by_outcome = {
-                        became: tuple(paths) for became, paths in done.items()
+                if outcomes := self._undo_run(run, agree):
+                    paths_by_outcome = {
+                        outcome: tuple(paths) for outcome, paths in outcomes.items()
                     }
-                    return Undone(**by_outcome, run=run)
+                    return Undone(**paths_by_outcome, run=run)
         return Undone()
 
     def _undo_run(self, run: int, agree: Callable[[str], bool]) -> dict[str, list[str]]:
         """Restore the files of one run; return what became of them."""
-        listed = [each for (of, _), each in self._changes.items() if of == run]
-        changes = [each for one in listed for each in one]
-        files = [each for each in changes if each.kind != "folder"]
-        first = {each.path: each for each in reversed(files)}
-        last = {each.path: each for each in files}
-        folders = {each.path for each in changes if each.kind == "folder"}
-        done: dict[str, list[str]] = {}
+        histories = [change for (of, _), change in self._changes.items() if of == run]
+        changes = [change for history in histories for change in history]
+        files = [change for change in changes if change.kind != "folder"]
+        first = {change.path: change for change in reversed(files)}
+        last = {change.path: change for change in files}
+        folders = {change.path for change in changes if change.kind == "folder"}
+        outcomes: dict[str, list[str]] = {}
 
-        def restore(then: FileChanged) -> None:
+        def restore(change_: FileChanged) -> None:
             try:
-                became = self._restore(then, last[then.path].after, agree)
+                outcome = self._restore(change_, last[change_.path].after, agree)
             except FileRefused:
-                became = "refused"
-            if became:
-                done.setdefault(became, []).append(then.path)
+                outcome = "refused"
+            if outcome:
+                outcomes.setdefault(outcome, []).append(change_.path)
 
-        # what was made goes first, since it may stand where something else was
+        # new files are removed first: they may be where something else was
         for path in last:
             if not first[path].before:
                 restore(first[path])
         for path in sorted(folders, key=len, reverse=True):
             if self._remove_folder(path):
-                done.setdefault("removed", []).append(path)
+                outcomes.setdefault("removed", []).append(path)
         for path in last:
             if first[path].before:
                 restore(first[path])
-        # one that still waits for an answer can be asked about again
-        if "changed_since" not in done:
+        # a run with changed files can be undone again
+        if "changed_since" not in outcomes:
             self._undone.add(run)
             self.emit(RunUndone(run=run))
-        return done
+        return outcomes
 
     def _restore(
-        self, then: FileChanged, after: str, agree: Callable[[str], bool]
+        self, change: FileChanged, after: str, agree: Callable[[str], bool]
     ) -> str:
-        path = then.path
-        found = operations.look(self.workspace, path)
-        now = self._digest_of(path)
-        if now == then.before and (now or found is None):
+        path = change.path
+        status = operations.look(self.workspace, path)
+        current = self._digest_of(path)
+        if current == change.before and (current or status is None):
             return ""
-        if (now != after or (not now and found is not None)) and not agree(path):
+        if (current != after or (not current and status is not None)) and not agree(
+            path
+        ):
             return "changed_since"
-        if now:  # also what somebody changed since can be found again
+        if current:  # keep the changed content, too
             with operations.opened(self.workspace, path) as fd:
-                size = 0 if found is None else found.st_size
+                size = 0 if status is None else status.st_size
                 self.store.put(pieces_of(fd), size, path)
-        if not then.before:
+        if not change.before:
             operations.remove(self.workspace, path)
-            self._note(path, "")
+            self._note_written(path, "")
             return "removed"
-        data = self.store.get(then.before)
+        data = self.store.get(change.before)
         if data is None:
             return "lost"
-        # these bytes lay here before
+        # this content was here before, so no quota applies
         workspace.write_bytes(self.workspace, path, data, quota=workspace.UNLIMITED)
-        operations.set_mode(self.workspace, path, then.mode)
-        self._note(path, then.before if then.was_own else "")
+        operations.set_mode(self.workspace, path, change.mode)
+        self._note_written(path, change.before if change.was_own else "")
         return "restored"
 
     def _remove_folder(self, path: str) -> bool:
-        found = operations.look(self.workspace, path)
-        if found is None or not stat.S_ISDIR(found.st_mode):
+        status = operations.look(self.workspace, path)
+        if status is None or not stat.S_ISDIR(status.st_mode):
             return False
         try:
             operations.remove(self.workspace, path)
         except FileRefused:
-            return False  # somebody put a file into it
+            return False  # it has another file by now
         return True

@@ -1,4 +1,4 @@
-"""Files that a request names, by path or by words."""
+"""Detect files that a request names, by path or by words."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
 
 _BEFORE = r"""(?<!\S)["'“”‘’«»„‚`(\[{<*#]*(?:\./)?"""
-"""Where a name begins: behind a space, and what people put around names."""
+"""What may precede a name: a space, quotes and brackets."""
 _TEXTS = (".md", ".txt", ".rst", ".csv", ".tsv")
 PATH = re.compile(r"[/\\@]|\w\.\w")
-"""What a path or an address has, and no plain word."""
+"""Characters of paths and addresses that plain words do not have."""
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _SHORTEST = 4
-"""Letters of a name that the words of a request can mean."""
+"""Minimum letters of a name that a request's words can mean."""
 _MOST_FILES = 10_000
-"""Files of a workspace that are looked at for another one called so."""
+"""Maximum workspace files that are checked for the same name."""
 
 
 def is_named(path: str, words: Iterable[str], *, without_folder: bool = False) -> bool:
-    """Whether the user's words name this file, as a whole word.
+    """Return whether the user's texts name this file, as a whole word.
 
     Args:
-        path: of the file.
+        path: the file.
         words: the user's texts; letter case counts.
-        without_folder: its name without the folders is enough.
+        without_folder: whether its name without folders is enough.
     """
     name = normal(path)
-    found = [re.escape(name)]
+    alternatives = [re.escape(name)]
     if without_folder:
-        found.append(re.escape(name.rpartition("/")[2]))
-    whole = re.compile(rf"{_BEFORE}(?:{'|'.join(found)})(?![\w~-]|[./\\@]\w)")
-    return any(whole.search(unicodedata.normalize("NFC", text)) for text in words)
+        alternatives.append(re.escape(name.rpartition("/")[2]))
+    pattern = re.compile(rf"{_BEFORE}(?:{'|'.join(alternatives)})(?![\w~-]|[./\\@]\w)")
+    return any(pattern.search(unicodedata.normalize("NFC", text)) for text in words)
 
 
 def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
-    """Whether the words of a text's name mean it.
+    """Return whether the user's texts name this text file by words.
 
     "my reading list", "our …" and "the …" mean `notes/reading-list.md`, unless
     another text of the workspace has the same words.
@@ -49,19 +49,19 @@ def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
     called = _name_words(path)
     if len("".join(called)) < _SHORTEST or "".join(called).isdecimal():
         return False
-    name = r"[ \t_-]++".join(called)  # words have no special characters
-    meant = re.compile(rf"(?<!\w)(?:my|our|the)[ \t]++{name}(?!\w)")
+    name = r"[ \t_-]++".join(called)  # plain words have no special characters
+    pattern = re.compile(rf"(?<!\w)(?:my|our|the)[ \t]++{name}(?!\w)")
     plain = [_plain(text) for text in words]
-    plain += [_HYPHEN.sub("", text) for text in plain]  # the to-do list in todo.md
-    if not any(meant.search(text) for text in plain):
+    plain += [_HYPHEN.sub("", text) for text in plain]  # "to-do list" means todo.md
+    if not any(pattern.search(text) for text in plain):
         return False
-    found = [*islice(_texts(workspace), _MOST_FILES + 1)]
-    same = [name for name in found if _name_words(name) == called]
-    return len(found) <= _MOST_FILES and len(same) == 1
+    texts = [*islice(_texts(workspace), _MOST_FILES + 1)]
+    matches = [name for name in texts if _name_words(name) == called]
+    return len(texts) <= _MOST_FILES and len(matches) == 1
 
 
 def _texts(workspace: Path) -> Iterator[str]:
-    """Yield the names of the workspace's texts, those of hidden folders aside."""
+    """Yield the names of the workspace's text files, except in hidden folders."""
     for _, folders, names in walk_tree(workspace):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (name for name in names if name.lower().endswith(_TEXTS))
@@ -73,13 +73,13 @@ def _name_words(path: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a request in one form, without its addresses and paths."""
+    """Normalise a request and remove its addresses and paths."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     parts = re.split(r"([^\S\n]+)", folded)
     return "".join("|" if PATH.search(part) else part for part in parts)
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, of letters and digits, case folded."""
+    """Return a text's words (letters and digits), case folded."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return "".join(char if char.isalnum() else " " for char in plain).split()

@@ -1,7 +1,7 @@
 """File operations in a workspace, which follow no links.
 
 As in `workspace.py`, each path is checked as text and walked from the workspace's
-descriptor. Whether a file may be changed is not decided here (`history.py`).
+descriptor. `history.py` decides whether a file may be changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from neuraxis.sandbox.files.walk import (
 )
 
 _BEGINNING = 4_096
-"""Bytes that show whether a file is a text."""
+"""Bytes that are examined to see whether a file is a text."""
 
 
 def spelled(path: str, *, folder: bool = False) -> str:
@@ -38,7 +38,7 @@ def spelled(path: str, *, folder: bool = False) -> str:
 
 
 def look(workspace: Path, path: str) -> os.stat_result | None:
-    """Return what lies at a path; None: nothing of ours."""
+    """Return the status of a path; None: it does not exist."""
     try:
         parts = parts_of(path)
         with parent_folder(workspace, parts, create=False, hint=False) as folder:
@@ -54,7 +54,7 @@ def opened(workspace: Path, path: str, *, hint: bool = True) -> Generator[int]:
     `hint`: an error of a missing file names similar ones.
 
     Raises:
-        FileRefused: it is not there, a link, or no regular file.
+        FileRefused: it is missing, a link, or not a regular file.
     """
     parts = parts_of(path)
     with parent_folder(workspace, parts, create=False, hint=hint) as folder:
@@ -74,7 +74,7 @@ def opened(workspace: Path, path: str, *, hint: bool = True) -> Generator[int]:
 
 
 def digest(workspace: Path, path: str, *, hint: bool = True) -> str:
-    """The SHA-256 digest of a regular file.
+    """Return the SHA-256 digest of a regular file.
 
     Raises:
         FileRefused: as `opened`.
@@ -87,7 +87,7 @@ def digest(workspace: Path, path: str, *, hint: bool = True) -> str:
 
 
 def digest_of(workspace: Path, path: str) -> str:
-    """The SHA-256 digest of a regular file; empty: there is none."""
+    """Return the SHA-256 digest of a regular file; empty: there is none."""
     try:
         return digest(workspace, path, hint=False)
     except (FileRefused, OSError):
@@ -95,7 +95,7 @@ def digest_of(workspace: Path, path: str) -> str:
 
 
 def is_text(workspace: Path, path: str) -> bool:
-    """Whether a regular file begins as a text does."""
+    """Return whether a regular file begins like a text."""
     try:
         with opened(workspace, path, hint=False) as fd:
             return text_of(os.read(fd, _BEGINNING)) is not None
@@ -108,28 +108,32 @@ def missing_folders(
 ) -> list[str]:
     """Return a path's missing folders, the outermost first.
 
-    `gone`: files that will not be there by then.
+    `gone`: files that will be deleted before.
     """
     parts = parts_of(path)
-    ways = ["/".join(parts[:n]) for n in range(1, len(parts) + itself)]
-    return [way for way in ways if way in gone or look(workspace, way) is None]
+    folders = ["/".join(parts[:n]) for n in range(1, len(parts) + itself)]
+    return [
+        folder
+        for folder in folders
+        if folder in gone or look(workspace, folder) is None
+    ]
 
 
 def make_folder(workspace: Path, path: str) -> None:
-    """Make a folder and those on the way to it.
+    """Make a folder and its missing parents.
 
     Raises:
         FileRefused: a file has its name, or the place is not allowed.
     """
-    found = look(workspace, path)
-    if found is not None and not stat.S_ISDIR(found.st_mode):
+    status = look(workspace, path)
+    if status is not None and not stat.S_ISDIR(status.st_mode):
         raise FileRefused(f"{path!r} is a file, not a folder.")
     with parent_folder(workspace, (*parts_of(path), "-"), create=True):
         pass
 
 
 def move(workspace: Path, path: str, new: str) -> None:
-    """Give a regular file another name; folders on the way are made.
+    """Rename a regular file; missing folders are made.
 
     Raises:
         FileRefused: either path is not allowed, or the system refuses.
@@ -156,29 +160,31 @@ def move(workspace: Path, path: str, new: str) -> None:
 
 
 def remove(workspace: Path, path: str) -> None:
-    """Delete a regular file, or a folder with nothing in it.
+    """Delete a regular file, or an empty folder.
 
     Raises:
-        FileRefused: it is not there, holds files, or the system refuses.
+        FileRefused: it is missing, not empty, or the system refuses.
     """
     parts = parts_of(path)
     with parent_folder(workspace, parts, create=False) as folder:
-        found = lstat(folder, parts[-1])
-        if found is None:
+        status = lstat(folder, parts[-1])
+        if status is None:
             raise missing(folder, "/".join(parts))
         try:
-            if stat.S_ISDIR(found.st_mode):
+            if stat.S_ISDIR(status.st_mode):
                 os.rmdir(folder.name(parts[-1]), dir_fd=folder.fd)
             else:
                 _regular(folder, parts[-1], path)
                 os.unlink(folder.name(parts[-1]), dir_fd=folder.fd)
         except OSError as error:
-            why = "it holds files" if stat.S_ISDIR(found.st_mode) else error.strerror
-            raise FileRefused(f"{path!r} could not be deleted: {why}.") from None
+            reason = (
+                "it holds files" if stat.S_ISDIR(status.st_mode) else error.strerror
+            )
+            raise FileRefused(f"{path!r} could not be deleted: {reason}.") from None
 
 
 def set_mode(workspace: Path, path: str, mode: int) -> None:
-    """Give a regular file the permissions that its old version had."""
+    """Set a regular file's permissions to its old version's."""
     if os.name != "posix":
         return
     with opened(workspace, path) as fd:
@@ -186,14 +192,14 @@ def set_mode(workspace: Path, path: str, mode: int) -> None:
 
 
 def _regular(folder: Folder, part: str, shown: str) -> None:
-    found = lstat(folder, part)
-    if found is None:
+    status = lstat(folder, part)
+    if status is None:
         raise missing(folder, shown)
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise FileRefused(f"{shown!r} is a link; only files themselves are changed.")
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise FileRefused(f"{shown!r} is a folder; name a file in it.")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise FileRefused(f"{shown!r} is no regular file.")
 
 

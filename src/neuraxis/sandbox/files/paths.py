@@ -1,17 +1,17 @@
 r"""Validate relative file paths that a model wrote.
 
-Pure text: nothing here touches a disk. The rules hold on every system alike, so that
-a workspace written on Linux can be opened on Windows and the other way round:
+Pure text: nothing here touches a disk. The rules are the same on every system, so that
+a workspace written on Linux can be opened on Windows and vice versa:
 
 - relative, `/` between the parts, no `..`, no empty part, at most `MOST_PARTS` deep;
 - no control, direction or zero-width character, no unpaired surrogate;
 - nothing Windows reads differently: `<>:"|?*\\`, device names, dots or spaces at an
   end, `GIT~1`;
-- no part that starts with a dot, except `ORDINARY_DOT_NAMES`: such names hold keys,
+- no part that starts with a dot, except `ORDINARY_DOT_NAMES`: such names have keys,
   histories and settings of other programs (`.git`, `.ssh`, `.env`, `.bashrc`,
-  `.neuraxis`), and whoever writes them gets code run or secrets read;
-- no file of this package's settings (`PROTECTED_NAMES`): a model that writes one
-  gives itself rights.
+  `.neuraxis`), and writing them can run code or reveal secrets;
+- no file of this package's settings (`PROTECTED_NAMES`): a model could give itself
+  rights there.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ORDINARY_DOT_NAMES = frozenset(
         ".env.template",
     }
 )
-"""Names with a leading dot that hold no secrets."""
+"""Names with a leading dot that contain no secrets."""
 
 PROTECTED_NAMES = frozenset({"neuraxis.toml", "neuraxis.lock.json"})
 
@@ -74,11 +74,11 @@ class FileRefused(NeuraxisError):
     """Error: a path or file must not be used; says why."""
 
     near: tuple[str, ...] | None = None
-    """Where there is no such file: paths that are spelled nearly so; else None."""
+    """If the file does not exist: similar paths; else None."""
 
 
 def normal(path: str) -> str:
-    """Return a path in its one spelling; nothing is checked."""
+    """Return a path in its normal spelling, without checks."""
     return posixpath.normpath(path.strip().replace("\\", "/"))
 
 
@@ -125,7 +125,7 @@ def parts_of(text: str, *, folder: bool = False) -> tuple[str, ...]:
         )
     if "" in raw:
         raise FileRefused(f"{shown}: a part of the path is empty ('//' or '/' at end).")
-    # Many people write "./notes.txt" for a file of the current folder.
+    # Many users write "./notes.txt" for a file of the current folder.
     parts = tuple(part for part in raw if part != ".")
     if not parts and not folder:
         raise FileRefused(f"{shown}: this names the workspace, not a file in it.")
@@ -162,11 +162,11 @@ def relative_hint(text: str, root: str) -> str | None:
     """Return the relative form of an absolute path inside the workspace."""
     for base in (root, "/workspace"):
         try:
-            inside = PurePosixPath(text).relative_to(base)
+            relative = PurePosixPath(text).relative_to(base)
         except ValueError:
             continue
-        if inside.parts and ".." not in inside.parts:
-            return inside.as_posix()
+        if relative.parts and ".." not in relative.parts:
+            return relative.as_posix()
     return None
 
 

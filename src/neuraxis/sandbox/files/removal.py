@@ -1,8 +1,8 @@
-"""Remove a folder of any depth, whatever a script left in it.
+"""Remove a folder of any depth, with any content.
 
-No path is built and no link followed, and what lies deeper than `_LEVELS` is moved up
-into the folder that is removed. So a few descriptors and little memory are enough for
-any tree, also where chains of folders were joined to one of thousands.
+No path is built and no link followed, and folders deeper than `_LEVELS` are moved up
+into the removed folder. So a few descriptors and little memory are enough for any tree,
+even one with thousands of nested folders.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 from neuraxis.sandbox.files.walk import FLAGS, HAS_DIR_FDS
 
 _LEVELS = 16
-"""Folders that are open at one time, one in the other."""
+"""Maximum nested folders that are open at a time."""
 
 
 def remove_tree(place: Path) -> str:
-    """Remove a folder with its content; return why not."""
+    """Remove a folder with its content; return an error or ""."""
     if not HAS_DIR_FDS:
         with suppress(RecursionError):
             shutil.rmtree(place, ignore_errors=True)
@@ -47,11 +47,11 @@ def remove_tree(place: Path) -> str:
 
 
 def _removed_any(folder: int, top: int, levels: int) -> bool:
-    """Empty a folder; return whether anything went.
+    """Empty a folder; return whether anything was removed.
 
     Args:
         folder: the open folder.
-        top: the open folder that what lies deeper is moved to.
+        top: the open folder that deeper folders are moved to.
         levels: how deep to go.
     """
     progress = False
@@ -63,33 +63,35 @@ def _removed_any(folder: int, top: int, levels: int) -> bool:
                 elif levels == 0:
                     _move_up(folder, entry.name, top)
                 else:
-                    below = _open_unlocked(folder, entry.name)
+                    subfolder = _open_unlocked(folder, entry.name)
                     try:
-                        progress |= _removed_any(below, top, levels - 1)
+                        progress |= _removed_any(subfolder, top, levels - 1)
                     finally:
-                        os.close(below)
+                        os.close(subfolder)
                     os.rmdir(entry.name, dir_fd=folder)
                 progress = True
     return progress
 
 
 def _move_up(folder: int, name: str, top: int) -> None:
-    # whoever moves a folder must be allowed to write to it, too
+    # moving a folder requires write permission on it, too
     os.close(_open_unlocked(folder, name))
     os.rename(name, f".{secrets.token_hex(12)}", src_dir_fd=folder, dst_dir_fd=top)
 
 
 def _open_unlocked(above: int, name: str) -> int:
-    """Open a folder; give its owner the rights first."""
+    """Open a folder, after giving its owner all rights."""
     mode = os.stat(name, dir_fd=above, follow_symlinks=False).st_mode
     if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
-        if sys.platform == "linux":  # which cannot say chmod not to follow a link
+        if (
+            sys.platform == "linux"
+        ):  # macOS and Linux cannot chmod without following a link
             flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            there = os.open(name, flags, dir_fd=above)
+            descriptor = os.open(name, flags, dir_fd=above)
             try:
-                os.chmod(f"/proc/self/fd/{there}", stat.S_IRWXU)
+                os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IRWXU)
             finally:
-                os.close(there)
+                os.close(descriptor)
         else:
             os.chmod(name, stat.S_IRWXU, dir_fd=above, follow_symlinks=False)
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY | FLAGS, dir_fd=above)

@@ -1,4 +1,4 @@
-"""Lines that a change would remove from a text file."""
+"""Show the lines that a change would remove from a text file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import pieces_of
 
 _BYTES = 200_000
-"""Maximum size of a file whose lines are looked at."""
+"""Maximum size of a file whose lines are examined."""
 _LINES, _CHARACTERS = 40, 500
 """Maximum lines of a file, and characters of a line, that are shown; undo brings all
 of them back."""
 
 
 def text_of(folder: Path, path: str, digest: str = "") -> str:
-    """Return a file's text; empty: none, or a long one.
+    """Return a file's text; empty: not a text, or too long.
 
     Args:
-        folder: what the path is relative to.
-        path: of a regular file.
-        digest: which content it must have; empty: any.
+        folder: the folder that the path is relative to.
+        path: path of a regular file.
+        digest: the digest that its content must have; empty: any.
     """
     with suppress(FileRefused, OSError, UnicodeDecodeError):
         with operations.opened(folder, path, hint=False) as fd:
@@ -39,24 +39,24 @@ def text_of(folder: Path, path: str, digest: str = "") -> str:
 
 
 def lost_lines(path: str, text: str, kept: Collection[str] = ()) -> list[str]:
-    """Return the lines that a text loses, as they are shown.
+    """Return the lines that a text loses, formatted for display.
 
     Args:
-        path: of the file, as a person knows it.
-        text: what stands in it.
-        kept: the lines that stay or come.
+        path: the file's path for the user.
+        text: its current content.
+        kept: the lines of the new content.
     """
     lines = text.splitlines()
-    gone = [line for line in lines if line not in kept]
-    told = [line for line in gone if line.strip()]
-    if not told:
+    lost = [line for line in lines if line not in kept]
+    visible = [line for line in lost if line.strip()]
+    if not visible:
         return []
-    blank = len(gone) - len(told)
-    shown = [call_errors.lost_of(path, len(gone), len(lines), blank)]
-    for line in told[:_LINES]:
+    blank = len(lost) - len(visible)
+    lines_ = [call_errors.lost_of(path, len(lost), len(lines), blank)]
+    for line in visible[:_LINES]:
         cut = len(line) - _CHARACTERS
-        more = f"… {cut:,} more characters" if cut > 0 else ""
-        shown.append(f"- {line[:_CHARACTERS]}{more}")
-    if len(told) > _LINES:
-        shown.append(call_errors.more_lines(len(told) - _LINES))
-    return shown
+        rest = f"… {cut:,} more characters" if cut > 0 else ""
+        lines_.append(f"- {line[:_CHARACTERS]}{rest}")
+    if len(visible) > _LINES:
+        lines_.append(call_errors.more_lines(len(visible) - _LINES))
+    return lines_

@@ -1,7 +1,7 @@
 """Old versions of files, stored by their digest, within a budget.
 
 Each is a file with mode 0600 in the session's folder below one root, so that `undo`
-brings it back also from another process. A session without a folder holds them in
+brings it back also from another process. A session without a folder stores them in
 memory, and they end with it.
 """
 
@@ -22,17 +22,17 @@ BUDGET = 1024 * 1024 * 1024
 """Bytes of all stored versions without the setting `files.versions_bytes`."""
 _INDEX = "written"
 _NOTES = 1_000
-"""Outdated lines of the index above which it is written anew."""
+"""Maximum outdated lines of the index before it is rewritten."""
 
 
 class VersionStore:
     """Old versions of one session's files.
 
     Args:
-        root: the folder of all sessions; None: versions live in memory.
+        root: the folder of all sessions; None: versions are in memory.
         session: the id of the session, from which its folder is named.
         budget: bytes of all versions below `root`; the oldest are pruned first.
-        journaled: the changes are in a journal that outlives the process.
+        journaled: whether the changes are in a journal that outlives the process.
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class VersionStore:
         self._journaled = journaled
         self._memory: dict[str, bytes] = {}
         self._room = -1
-        """Bytes that may still come before all sessions' versions are counted."""
+        """Bytes that may be stored before all sessions' versions are counted again."""
 
     @property
     def is_durable(self) -> bool:
-        """Whether another process can bring the versions back."""
+        """Return whether another process can restore the versions."""
         return self._folder is not None and self._journaled
 
     @property
     def knows_earlier(self) -> bool:
-        """Whether it is known what earlier sessions wrote."""
+        """Return whether it is known what earlier sessions wrote."""
         return self._root is not None
 
     def put(self, pieces: Iterable[bytes], size: int, shown: str) -> str:
@@ -76,7 +76,7 @@ class VersionStore:
         if self._folder is None:
             data = b"".join(pieces)
             digest = hashlib.sha256(data).hexdigest()
-            self._memory.pop(digest, None)  # the newest stand last
+            self._memory.pop(digest, None)  # the newest are last
             self._memory[digest] = data
             while sum(map(len, self._memory.values())) > self._budget:
                 del self._memory[next(iter(self._memory))]
@@ -95,8 +95,8 @@ class VersionStore:
 
     def _put(self, folder: Path, pieces: Iterable[bytes]) -> str:
         self._make(folder)
-        sha, beside = hashlib.sha256(), folder / f".{os.urandom(8).hex()}"
-        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        sha, temporary = hashlib.sha256(), folder / f".{os.urandom(8).hex()}"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(fd, "wb") as stream:
                 for piece in pieces:
@@ -104,9 +104,9 @@ class VersionStore:
                     stream.write(piece)
                 stream.flush()
                 os.fsync(stream.fileno())
-            beside.replace(folder / sha.hexdigest())
+            temporary.replace(folder / sha.hexdigest())
         except BaseException:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
         return sha.hexdigest()
 
@@ -124,61 +124,63 @@ class VersionStore:
         """Delete the oldest versions of all sessions above the budget.
 
         Returns:
-            The bytes that may come before this is called again. Counting all versions
-            for each new one would take a square of the time.
+            The bytes that may be stored before this is called again. Counting all
+            versions for each new one would take quadratic time.
         """
         assert self._root is not None
-        found: list[tuple[int, int, Path]] = []
+        versions: list[tuple[int, int, Path]] = []
         for path in self._root.glob("*/*"):
             with contextlib.suppress(OSError):
-                about = path.stat()
+                status = path.stat()
                 if path != newest and not path.name.startswith("."):
-                    found.append((about.st_mtime_ns, about.st_size, path))
-        held = newest.stat().st_size + sum(size for _, size, _ in found)
-        least = held if held <= self._budget else self._budget * 7 // 8
-        for _, size, path in sorted(found):
-            if held <= least:
+                    versions.append((status.st_mtime_ns, status.st_size, path))
+        total = newest.stat().st_size + sum(size for _, size, _ in versions)
+        least = total if total <= self._budget else self._budget * 7 // 8
+        for _, size, path in sorted(versions):
+            if total <= least:
                 break
             path.unlink(missing_ok=True)
-            held -= size
-        return min(self._budget - held, self._budget // 8)
+            total -= size
+        return min(self._budget - total, self._budget // 8)
 
     # --- what the runtime wrote, known to later sessions of the same journal --------
 
     def written_in(self, workspace: Path) -> dict[str, str]:
-        """Path -> digest of files that the runtime wrote."""
+        """Return path -> digest of files that the runtime wrote."""
         index = self._index(workspace)
         if index is None:
             return {}
-        known: dict[str, str] = {}
+        digests: dict[str, str] = {}
         try:
             lines = index.read_bytes().splitlines()
         except OSError:
             return {}
         for line in lines:
-            with contextlib.suppress(ValueError):  # cut off as it was written
-                found: Any = json.loads(line)
-                if isinstance(found, dict):
-                    pairs = cast("dict[Any, Any]", found).items()
-                    known |= {str(path): str(digest) for path, digest in pairs}
-        known = {path: digest for path, digest in known.items() if digest}
-        if len(lines) > 2 * len(known) + _NOTES:
+            with contextlib.suppress(
+                ValueError
+            ):  # a line that was cut off while it was written
+                entry: Any = json.loads(line)
+                if isinstance(entry, dict):
+                    pairs = cast("dict[Any, Any]", entry).items()
+                    digests |= {str(path): str(digest) for path, digest in pairs}
+        digests = {path: digest for path, digest in digests.items() if digest}
+        if len(lines) > 2 * len(digests) + _NOTES:
             with contextlib.suppress(OSError):
-                beside = index.with_name(f".{os.urandom(8).hex()}")
-                _append(beside, known)
-                beside.replace(index)
-        return known
+                temporary = index.with_name(f".{os.urandom(8).hex()}")
+                _append(temporary, digests)
+                temporary.replace(index)
+        return digests
 
     def note_written(self, workspace: Path, changed: Mapping[str, str]) -> None:
         """Store digests of written files; an empty one forgets it.
 
-        Each note is a line at the end: to write all of them again for each file would
-        take a square of the time.
+        Each note is a line at the end: rewriting all of them for each file would take
+        quadratic time.
         """
         index = self._index(workspace)
         if index is None:
             return
-        # without the index the user is asked once more, so it may fail
+        # it may fail: without the index the user is asked once more
         with contextlib.suppress(OSError):
             self._make(index.parent)
             _append(index, changed)
@@ -192,13 +194,15 @@ class VersionStore:
     def _make(self, folder: Path) -> None:
         assert self._root is not None
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)  # a mode is for the last one only
+        folder.mkdir(
+            mode=0o700, exist_ok=True
+        )  # the mode applies to the last folder only
 
 
-def _append(index: Path, known: Mapping[str, str]) -> None:
+def _append(index: Path, digests: Mapping[str, str]) -> None:
     fd = os.open(index, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(fd, "ab", buffering=0) as stream:
-        stream.write(f"\n{json.dumps(known)}".encode())
+        stream.write(f"\n{json.dumps(digests)}".encode())
 
 
 def versions_root(
@@ -206,7 +210,7 @@ def versions_root(
     asset_folder: str | Path | None,
     given: str | Path | None = None,
 ) -> Path | None:
-    """Where old versions are stored: beside the journal's file, else in memory."""
+    """Return the folder of old versions, next to the journal; None: memory."""
     if given is not None:
         return Path(given).absolute()
     path = getattr(journal, "path", journal)
@@ -216,6 +220,6 @@ def versions_root(
 
 
 def pieces_of(fd: int) -> Iterator[bytes]:
-    """The content of an open file, piece by piece."""
+    """Yield the content of an open file in pieces."""
     while piece := os.read(fd, 1024 * 1024):
         yield piece

@@ -1,8 +1,8 @@
 """Open workspace folders part by part without following symbolic links.
 
-Each folder is opened from the descriptor of the one above it with `O_NOFOLLOW`, so
-what was checked is what is used. Where the platform has no `dir_fd` (Windows), a
-folder is its path, looked at for links and reparse points before it is used.
+Each folder is opened from the descriptor of the one above it with `O_NOFOLLOW`, so the
+checked folder is the used one. If the platform has no `dir_fd` (Windows), a folder is
+its path, checked for links and reparse points before use.
 """
 
 from __future__ import annotations
@@ -83,30 +83,30 @@ def parent_folder(
 def missing(
     folder: Folder, path: str, shown: str = "", hint: bool = True
 ) -> FileRefused:
-    """Return the error of a file or folder that is not there.
+    """Return the error of a missing file or folder.
 
     Args:
-        folder: the open one that should hold it.
+        folder: the open folder that should contain it.
         path: what is missing, relative to the workspace.
-        shown: the file that was asked for, if a folder on the way to it is missing.
-        hint: look for similar names.
+        shown: the requested file, if one of its folders is missing.
+        hint: whether to look for similar names.
     """
-    way, _, part = path.rpartition("/")
-    what = "file or folder" if shown else "file"
+    parent, _, part = path.rpartition("/")
+    kind = "file or folder" if shown else "file"
     names = _names(folder) if hint else []
     if any(normalize("NFC", name) == normalize("NFC", part) for name in names):
-        return _not_there(shown or path, what, (), _LOOKS_THE_SAME)
+        return _not_there(shown or path, kind, (), _LOOKS_THE_SAME)
     close = nearest(part, names) if names else ()
-    near = tuple(f"{way}/{one}".lstrip("/") for one in close)
-    told = did_you_mean([repr(one) for one in near])
-    return _not_there(shown or path, what, near, told)
+    similar = tuple(f"{parent}/{one}".lstrip("/") for one in close)
+    hint_text = did_you_mean([repr(one) for one in similar])
+    return _not_there(shown or path, kind, similar, hint_text)
 
 
 def _not_there(
-    shown: str, what: str, near: tuple[str, ...], hint: str = ""
+    shown: str, kind: str, similar: tuple[str, ...], hint: str = ""
 ) -> FileRefused:
-    error = FileRefused(f"{shown!r}: there is no such {what}.{hint}")
-    error.near = near
+    error = FileRefused(f"{shown!r}: there is no such {kind}.{hint}")
+    error.near = similar
     return error
 
 
@@ -129,8 +129,8 @@ def _open_folder(path: Path, parent: Folder | None, part: str, shown: str) -> Fo
     """Open a folder in another one.
 
     Raises:
-        FileNotFoundError: it is not there.
-        FileRefused: it is no folder, or may not be opened.
+        FileNotFoundError: it does not exist.
+        FileRefused: it is not a folder, or cannot be opened.
     """
     try:
         if not HAS_DIR_FDS:
@@ -161,15 +161,15 @@ def _make_folder(folder: Folder, part: str, shown: str) -> None:
         raise _refused(part, "made", error) from None
 
 
-def _refused(what: str, done: str, error: OSError) -> FileRefused:
-    return FileRefused(f"{what!r} could not be {done}: {error.strerror or 'refused'}.")
+def _refused(name: str, done: str, error: OSError) -> FileRefused:
+    return FileRefused(f"{name!r} could not be {done}: {error.strerror or 'refused'}.")
 
 
 def check_plain(path: Path, shown: str) -> None:
     """Refuse a link, a junction or another reparse point."""
-    found = os.lstat(path)
-    attributes = getattr(found, "st_file_attributes", 0)
-    if stat.S_ISLNK(found.st_mode) or attributes & _REPARSE:
+    status = os.lstat(path)
+    attributes = getattr(status, "st_file_attributes", 0)
+    if stat.S_ISLNK(status.st_mode) or attributes & _REPARSE:
         raise FileRefused(f"{shown!r}: links are not followed.")
 
 
@@ -197,14 +197,14 @@ def walk(
         if len(parts) > MOST_PARTS or not is_ordinary(name):
             continue
         try:
-            found = lstat(folder, name)
+            status = lstat(folder, name)
         except FileRefused:
             continue
-        if found is None:
+        if status is None:
             continue
-        if stat.S_ISREG(found.st_mode):
-            yield parts, found.st_size
-        elif stat.S_ISDIR(found.st_mode):
+        if stat.S_ISREG(status.st_mode):
+            yield parts, status.st_size
+        elif stat.S_ISDIR(status.st_mode):
             try:
                 inner = _open_folder(folder.path / name, folder, name, name)
             except (FileRefused, FileNotFoundError):
@@ -221,9 +221,9 @@ def walk_tree(top: str | Path) -> Iterator[tuple[str, list[str], list[str]]]:
     Unlike it (before Python 3.12), this does not recurse: a tree may be nested deeper
     than Python's limit. No link is followed; names may be taken out of the folders.
     """
-    waiting = [os.fspath(top)]
-    while waiting:
-        at = waiting.pop()
+    pending = [os.fspath(top)]
+    while pending:
+        at = pending.pop()
         folders: list[str] = []
         names: list[str] = []
         try:
@@ -232,9 +232,9 @@ def walk_tree(top: str | Path) -> Iterator[tuple[str, list[str], list[str]]]:
                     is_folder = entry.is_dir(follow_symlinks=False)
                     (folders if is_folder else names).append(entry.name)
         except OSError:
-            continue  # unreadable, or its path is longer than the system takes
+            continue  # unreadable, or its path is too long for the system
         yield at, folders, names
-        waiting += [os.path.join(at, name) for name in reversed(folders)]
+        pending += [os.path.join(at, name) for name in reversed(folders)]
 
 
 def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
@@ -244,7 +244,7 @@ def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
     write them, and
     the user's `.git` or `.venv` does not count against the model.
     """
-    below: list[str] = []
+    subfolders: list[str] = []
     try:
         with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
             for entry in entries:
@@ -253,10 +253,10 @@ def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
                 if entry.is_file(follow_symlinks=False):
                     yield entry.stat(follow_symlinks=False).st_size
                 elif entry.is_dir(follow_symlinks=False):
-                    below.append(entry.name)
+                    subfolders.append(entry.name)
     except OSError:
         return
-    for name in below if depth else ():
+    for name in subfolders if depth else ():
         try:
             inner = _open_folder(folder.path / name, folder, name, name)
         except (FileRefused, FileNotFoundError):
@@ -269,10 +269,12 @@ def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
 
 def check_case(folder: Folder, part: str, shown: str) -> None:
     """Refuse a name that differs only in case or Unicode form."""
-    wanted = folded(part)
+    folded_name = folded(part)
     try:
         with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
-            clashes = [entry.name for entry in entries if folded(entry.name) == wanted]
+            clashes = [
+                entry.name for entry in entries if folded(entry.name) == folded_name
+            ]
     except OSError as error:
         raise _refused(shown, "written", error) from None
     if clashes and part not in clashes:

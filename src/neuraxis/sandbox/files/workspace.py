@@ -68,7 +68,7 @@ class Quota(Struct, frozen=True, kw_only=True):
 
 
 UNLIMITED = Quota(file_bytes=1 << 62, total_bytes=1 << 62, files=1 << 62)
-"""No files are counted for it."""
+"""Quota without limits, for which no files are counted."""
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ def as_text(data: bytes, path: str) -> str:
     """Return a file's content as text: UTF-8, without its byte order mark.
 
     Raises:
-        FileRefused: it is no such text.
+        FileRefused: it is not UTF-8 text.
     """
     try:
         return data.decode("utf-8-sig")
@@ -134,7 +134,7 @@ def write_bytes(
         path: as the model wrote it.
         data: the content.
         quota: how much may be written.
-        before: called with the checked path before anything is made; it may refuse.
+        before: called with the checked path before anything is written; it may refuse.
 
     Raises:
         FileRefused: the path, the place or the amount is not allowed.
@@ -172,22 +172,22 @@ def list_files(
 ) -> Listing:
     """List regular files below a folder, without links and protected names.
 
-    `pattern` is matched with the file name, or with the whole path where it has a `/`;
-    `**` stands for any number of folders.
+    `pattern` is matched with the file name, or with the whole path if it has a `/`;
+    `**` means any number of folders.
     """
     parts = _parts(workspace, folder, folder=True)
     if len(pattern) > 200 or pattern.count("**") > 4:
         raise FileRefused("The pattern is too long: give something like '*.txt'.")
     if not parts and not workspace.exists():
-        return Listing(files=())  # The folder does not exist before the first write.
-    found: list[str] = []
+        return Listing(files=())  # the folder does not exist before the first write
+    names: list[str] = []
     with parent_folder(workspace, (*parts, "-"), create=False) as start:
         for relative, _ in walk(start, parts):
             if _matches(relative, pattern):
-                found.append("/".join(relative))
-                if len(found) > most:
+                names.append("/".join(relative))
+                if len(names) > most:
                     break
-    return Listing(files=tuple(sorted(found[:most])), more=len(found) > most)
+    return Listing(files=tuple(sorted(names[:most])), more=len(names) > most)
 
 
 # --- text to parts -------------------------------------------------------------
@@ -228,32 +228,32 @@ def _match_parts(parts: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 def _read(folder: Folder, part: str, shown: str, limit: int) -> bytes:
     fd = _open_file(folder, part, shown)
     try:
-        found = os.fstat(fd)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.fstat(fd)
+        if stat.S_ISDIR(status.st_mode):
             raise FileRefused(f"{shown!r} is a folder, not a file.")
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise FileRefused(f"{shown!r} is no regular file.")
-        if found.st_nlink > 1:
+        if status.st_nlink > 1:
             raise FileRefused(
                 f"{shown!r} has a second name (hard link), which may lie outside the "
                 "workspace; it is not read. Copy it to a new file."
             )
-        if found.st_size > limit:
+        if status.st_size > limit:
             raise FileRefused(
-                f"{shown!r} has {found.st_size} bytes; at most {limit} are read."
+                f"{shown!r} has {status.st_size} bytes; at most {limit} are read."
             )
         pieces: list[bytes] = []
-        left = limit + 1
-        while left > 0 and (piece := os.read(fd, min(left, MIB))):
+        remaining = limit + 1
+        while remaining > 0 and (piece := os.read(fd, min(remaining, MIB))):
             pieces.append(piece)
-            left -= len(piece)
+            remaining -= len(piece)
     except OSError as error:
         raise FileRefused(
             f"{shown!r} could not be read: {error.strerror or 'refused'}."
         ) from None
     finally:
         os.close(fd)
-    if left <= 0:
+    if remaining <= 0:
         raise FileRefused(f"{shown!r} grew beyond {limit} bytes while it was read.")
     return b"".join(pieces)
 
@@ -267,11 +267,11 @@ def _open_file(folder: Folder, part: str, shown: str) -> int:
     except FileNotFoundError:
         raise missing(folder, shown) from None
     except OSError as error:
-        found = lstat(folder, part)
-        why = error.strerror or "refused"
-        if found is not None and stat.S_ISLNK(found.st_mode):
-            why = "it is a link, and links are not followed"
-        raise FileRefused(f"{shown!r} could not be opened: {why}.") from None
+        status = lstat(folder, part)
+        reason = error.strerror or "refused"
+        if status is not None and stat.S_ISLNK(status.st_mode):
+            reason = "it is a link, and links are not followed"
+        raise FileRefused(f"{shown!r} could not be opened: {reason}.") from None
 
 
 # --- writing -------------------------------------------------------------------
@@ -298,18 +298,18 @@ def _check_quota(workspace: Path, size: int, quota: Quota) -> None:
 def _check_target(folder: Folder, part: str, shown: str) -> int:
     """Return the mode of the new file: at most the replaced one's."""
     check_case(folder, part, shown)
-    found = lstat(folder, part)
-    if found is None:
+    status = lstat(folder, part)
+    if status is None:
         return 0o666
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise FileRefused(f"{shown!r} is a link, and links are not written through.")
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise FileRefused(f"{shown!r} is a folder; give the name of a file in it.")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise FileRefused(f"{shown!r} is no regular file and is not overwritten.")
-    if not found.st_mode & 0o222:
+    if not status.st_mode & 0o222:
         raise FileRefused(f"{shown!r} is write-protected.")
-    return found.st_mode & 0o666
+    return status.st_mode & 0o666
 
 
 def _replace(folder: Folder, part: str, shown: str, data: bytes, mode: int) -> None:

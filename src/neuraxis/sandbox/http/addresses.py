@@ -1,9 +1,9 @@
 """Refuse IP addresses that are not public.
 
-Nothing is public unless it is known to be: of IPv6 only the global unicast block
-2000::/3 is. The library's `is_global` is not enough: it follows the registry of one
-Python version, calls the addresses that some clouds put their metadata at public, and
-does not look at the IPv4 address inside an IPv6 one.
+An address is public only if it is known to be: in IPv6 only the global unicast block
+2000::/3. The library's `is_global` is not enough: it depends on the Python version,
+considers some clouds' metadata addresses public, and ignores IPv4 addresses inside IPv6
+ones.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def inside(address: str) -> str | None:
 def is_metadata(address: str) -> bool:
     """Check whether cloud metadata (access keys) is served at the address.
 
-    Also a host that was allowed by name must not lead there: its name was allowed,
-    not the keys of the machine.
+    A host that was allowed by name must not lead there either: its name was allowed,
+    not the machine's keys.
     """
     try:
         parsed = ipaddress.ip_address(address)
@@ -90,20 +90,20 @@ def is_metadata(address: str) -> bool:
 
 
 def _inside4(address: ipaddress.IPv4Address) -> str | None:
-    return next((what for block, what in _IPV4_INSIDE if address in block), None)
+    return next((kind for block, kind in _IPV4_INSIDE if address in block), None)
 
 
 def _inside6(address: ipaddress.IPv6Address) -> str | None:
     if address.scope_id:
         return "an address of one network card"
-    # Networks with IPv6 only reach every IPv4 site through 64:ff9b::/96, and some
-    # resolvers give mapped addresses: these two forms are what they hold.
+    # IPv6-only networks reach IPv4 sites through 64:ff9b::/96, and some resolvers
+    # return mapped addresses: unpack both forms.
     if address in _MAPPED or address in _NAT64:
         return _inside4(_low4(address))
     if address not in _IPV6_PUBLIC:
         return "an address that is not on the public internet"
-    if what := next((what for block, what in _IPV6_INSIDE if address in block), None):
-        return what
+    if kind := next((kind for block, kind in _IPV6_INSIDE if address in block), None):
+        return kind
     if (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
         return _inside4(_low4(address))
     return None

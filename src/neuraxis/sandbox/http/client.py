@@ -1,11 +1,11 @@
-"""Guarded HTTP client for URLs that a model or a page wrote.
+"""Guarded HTTP client for URLs written by a model or a page.
 
-Each hop is checked alike: the URL as text (`urls`), every address its name resolves to
-(`addresses`), then the connection goes to an address that was checked, while TLS and
-the Host header keep the name; a name that resolves differently a moment later changes
-nothing. Nothing is taken from the environment: no proxy, no cookie, no key. One
-deadline holds for everything, and what the server sends is counted before and after
-decompression. A host the person named (`allowed_hosts`) may be an inner one.
+Each hop is checked: the URL as text (`urls`) and every address that its name resolves
+to (`addresses`). The connection goes to a checked address, while TLS and the Host
+header keep the name; a name that resolves differently a moment later changes nothing.
+Nothing is taken from the environment: no proxy, no cookie, no key. One deadline covers
+everything, and received bytes are counted before and after decompression. A host that
+the user allowed (`allowed_hosts`) may be private.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Response(Struct, frozen=True, kw_only=True):
     redirects: tuple[str, ...] = ()
     truncated: bool = False
     links: str = ""
-    """The `Link` headers, joined by commas: servers name the next page there."""
+    """The `Link` headers, joined by commas: they name the next page."""
 
 
 def fetch(
@@ -107,7 +107,7 @@ def fetch(
     """GET a URL. Without a scheme https is tried, then http.
 
     Args:
-        url: what the model wrote.
+        url: the URL as the model wrote it.
         limits: time, sizes, redirects and types; the defaults suit a text page.
         allowed_hosts: `host` or `host:port` that may be an inner one.
         accept: the value of the Accept header.
@@ -120,7 +120,7 @@ def fetch(
         RequestFailed: the server could not be reached or broke off.
     """
     rules = limits or Limits()
-    way = _Request(
+    request = _Request(
         rules=rules,
         clock=_clock(rules, cancelled),
         allowed=tuple(allowed_hosts),
@@ -128,13 +128,13 @@ def fetch(
         resolver=resolver or _resolve,
         connect=connect or _connect,
     )
-    forms = parse(url, way.allowed)
+    forms = parse(url, request.allowed)
     for form in forms[:-1]:
         try:
-            return _follow_all(form, way)
+            return _follow_all(form, request)
         except NotReached:
             continue
-    return _follow_all(forms[-1], way)
+    return _follow_all(forms[-1], request)
 
 
 def send(
@@ -166,35 +166,35 @@ def send(
         RequestFailed: the server could not be reached or broke off.
     """
     rules = limits or Limits(content_types=None)
-    given = {"Accept": "*/*", **(headers or {})}
+    fields = {"Accept": "*/*", **(headers or {})}
     if not _METHOD.fullmatch(method):
         raise RequestRefused(f"{method[:40]!r} is no HTTP method.")
-    for name, value in given.items():
+    for name, value in fields.items():
         if name.lower() in OWN_HEADERS:
             raise RequestRefused(f"The header {name} is set by the connection itself.")
         if not _METHOD.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise RequestRefused(
                 f"The header {name[:60]!r} must be one line of printable characters."
             )
-    way = _Request(
+    request = _Request(
         rules=rules,
         clock=_clock(rules, cancelled),
         allowed=tuple(allowed_hosts),
-        accept=given.pop("Accept"),
+        accept=fields.pop("Accept"),
         resolver=_resolve,
         connect=_connect,
         method=method,
-        headers=tuple(given.items()),
+        headers=tuple(fields.items()),
         body=body,
     )
-    return _follow_all(parse(url, way.allowed)[-1], way)
+    return _follow_all(parse(url, request.allowed)[-1], request)
 
 
 OWN_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te"}
     | {"trailer", "keep-alive", "expect", "accept-encoding", "proxy-connection"}
 )
-"""Headers of the connection itself: another's value could smuggle a second request."""
+"""Headers of the connection: another value could smuggle a second request."""
 _METHOD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,16000}")
 
@@ -205,7 +205,7 @@ def _clock(rules: Limits, cancelled: Flag | None) -> Clock:
 
 
 class _Request(Struct, frozen=True, kw_only=True):
-    """State of a request that stays the same over all redirects."""
+    """State of a request that is the same for all redirects."""
 
     rules: Limits
     clock: Clock
@@ -219,14 +219,14 @@ class _Request(Struct, frozen=True, kw_only=True):
 
     @property
     def bound(self) -> bool:
-        """Whether what is sent was meant for one server only."""
+        """Whether the request was meant for one server only."""
         return self.method != "GET" or bool(self.headers)
 
 
-def _follow_all(url: Url, way: _Request) -> Response:
+def _follow_all(url: Url, request: _Request) -> Response:
     visited: list[str] = []
     while True:
-        answer = _one(url, way)
+        answer = _single_hop(url, request)
         if isinstance(answer, Response):
             return Response(
                 url=answer.url,
@@ -239,14 +239,17 @@ def _follow_all(url: Url, way: _Request) -> Response:
                 truncated=answer.truncated,
                 links=answer.links,
             )
-        if len(visited) >= way.rules.redirects:
+        if len(visited) >= request.rules.redirects:
             raise RequestRefused(
-                f"{url.host} redirects more than {way.rules.redirects} times."
+                f"{url.host} redirects more than {request.rules.redirects} times."
             )
         visited.append(str(url))
-        # a public page must not choose which page of an inner host is read
-        then = follow(url, answer, way.allowed if url.named else ())
-        if way.bound and (then.scheme, then.authority) != (url.scheme, url.authority):
+        # a public page must not choose a page of a private host
+        then = follow(url, answer, request.allowed if url.named else ())
+        if request.bound and (then.scheme, then.authority) != (
+            url.scheme,
+            url.authority,
+        ):
             raise RequestRefused(
                 f"{url.host} redirects to {then.host}; a request with a key is made "
                 "to the server it was meant for only."
@@ -257,22 +260,24 @@ def _follow_all(url: Url, way: _Request) -> Response:
 # --- one hop -------------------------------------------------------------------
 
 
-def _one(url: Url, way: _Request) -> Response | str:
+def _single_hop(url: Url, request: _Request) -> Response | str:
     """Return the response of one server, or the URL it redirects to."""
     with contextlib.ExitStack() as stack:
-        raw = _reach(url, way)
+        raw = _connect_to_host(url, request)
         stack.callback(raw.close)
         raw.setblocking(False)
         sock: socket.socket = raw
         if url.scheme == "https":
-            sock = secure(raw, url.host, url.port, way.clock, way.rules.connect_seconds)
+            sock = secure(
+                raw, url.host, url.port, request.clock, request.rules.connect_seconds
+            )
             stack.callback(sock.close)
-        wire = Wire(sock, way.clock, url.host)
-        _send(wire, url, way)
-        wire.budget = way.rules.header_bytes
+        wire = Wire(sock, request.clock, url.host)
+        _send(wire, url, request)
+        wire.budget = request.rules.header_bytes
         response = http.client.HTTPResponse(
             File(io.BufferedReader(wire, 16 * 1024)),  # pyright: ignore[reportArgumentType] it only asks for makefile
-            method=way.method,
+            method=request.method,
         )
         stack.callback(response.close)
         try:
@@ -282,16 +287,16 @@ def _one(url: Url, way: _Request) -> Response | str:
                 f"{url.host} did not answer as HTTP ({type(error).__name__})."
             ) from None
         # Bytes read ahead with the headers count against the body's limit.
-        wire.budget = way.rules.body_bytes + 2 * MIB
+        wire.budget = request.rules.body_bytes + 2 * MIB
         to = response.headers.get("location")
-        if response.status in _REDIRECTS and to and way.method == "GET":
+        if response.status in _REDIRECTS and to and request.method == "GET":
             return _location(to, url)
-        return _answer(response, url, way)
+        return _answer(response, url, request)
 
 
 def _location(header: str, url: Url) -> str:
     try:
-        # Many servers write a space in `Location`; browsers encode it.
+        # Many servers write spaces in `Location`; browsers encode them.
         return header.encode("latin-1").decode("utf-8").replace(" ", "%20")
     except UnicodeError:
         raise RequestRefused(
@@ -299,13 +304,15 @@ def _location(header: str, url: Url) -> str:
         ) from None
 
 
-def _answer(response: http.client.HTTPResponse, url: Url, way: _Request) -> Response:
+def _answer(
+    response: http.client.HTTPResponse, url: Url, request: _Request
+) -> Response:
     headers: Message = response.headers
     kind = headers.get_content_type() if headers.get("content-type") else ""
     if response.status < 400:
-        _check_type(kind, url, way.rules.content_types)
+        _check_type(kind, url, request.rules.content_types)
     try:
-        body, truncated = _body(response, url, way.rules.body_bytes)
+        body, truncated = _body(response, url, request.rules.body_bytes)
     except (http.client.HTTPException, ValueError) as error:
         raise RequestFailed(
             f"{url.host} broke its answer off ({type(error).__name__})."
@@ -330,11 +337,11 @@ def _check_type(kind: str, url: Url, allowed: tuple[str, ...] | None) -> None:
         start, star, end = pattern.partition("*")
         if kind == pattern or (star and kind.startswith(start) and kind.endswith(end)):
             return
-    wanted = "text (HTML, plain text, Markdown, JSON, XML)"
+    expected = "text (HTML, plain text, Markdown, JSON, XML)"
     if not set(TEXT_TYPES) <= set(allowed):
-        wanted = ", ".join(allowed)
+        expected = ", ".join(allowed)
     raise RequestRefused(
-        f"{url.host} sent {_plain(kind) or 'no content type'}; only {wanted} is read."
+        f"{url.host} sent {_plain(kind) or 'no content type'}; only {expected} is read."
     )
 
 
@@ -348,26 +355,26 @@ def _body(
 ) -> tuple[bytes, bool]:
     encoding = (response.headers.get("content-encoding") or "identity").strip().lower()
     decoder = _decoder(encoding, url)
-    held = bytearray()
-    taken = 0
+    body = bytearray()
+    received = 0
     while piece := response.read(64 * 1024):
-        taken += len(piece)
+        received += len(piece)
         if decoder is None:
-            held += piece
+            body += piece
         else:
-            # One byte more than the limit separates a bomb from a page of that size.
-            held += decoder.decompress(piece, limit + 1 - len(held))
-            if len(held) > limit or taken > limit:
+            # One byte over the limit distinguishes a bomb from a page of that size.
+            body += decoder.decompress(piece, limit + 1 - len(body))
+            if len(body) > limit or received > limit:
                 raise RequestRefused(
                     f"{url.host} sent a compressed answer of more than {limit} bytes."
                 )
-        if len(held) > limit:
-            return bytes(held[:limit]), True
+        if len(body) > limit:
+            return bytes(body[:limit]), True
     if response.length:
         raise RequestFailed(f"{url.host} closed the connection too early.")
-    if decoder is not None and taken and not decoder.whole:
+    if decoder is not None and received and not decoder.whole:
         raise RequestFailed(f"{url.host} sent broken {encoding}.")
-    return bytes(held), False
+    return bytes(body), False
 
 
 class _Decoder:
@@ -384,19 +391,19 @@ class _Decoder:
         return self._stream.eof
 
     def decompress(self, piece: bytes, room: int) -> bytes:
-        """Decompress a piece into at most `room` bytes."""
-        made = b""
+        """Decompress a piece to at most `room` bytes."""
+        output = b""
         try:
-            while piece and len(made) < room:
+            while piece and len(output) < room:
                 if self._stream.eof and not self._another(piece):
                     break
-                made += self._stream.decompress(piece, room - len(made))
+                output += self._stream.decompress(piece, room - len(output))
                 piece = self._stream.unused_data
         except zlib.error:
             raise RequestFailed(
                 f"{self._url.host} sent broken {self._encoding}."
             ) from None
-        return made
+        return output
 
     def _another(self, piece: bytes) -> bool:
         """Check whether another gzip member follows, rather than padding."""
@@ -421,35 +428,35 @@ def _decoder(encoding: str, url: Url) -> _Decoder | None:
     raise RequestRefused(f"{url.host} sent the encoding {encoding[:40]!r} unasked.")
 
 
-def _send(wire: Wire, url: Url, way: _Request) -> None:
+def _send(wire: Wire, url: Url, request: _Request) -> None:
     lines = [
-        f"{way.method} {url.target} HTTP/1.1",
+        f"{request.method} {url.target} HTTP/1.1",
         f"Host: {url.authority}",
         "User-Agent: neuraxis (+https://pypi.org/project/neuraxis)",
-        f"Accept: {way.accept}",
+        f"Accept: {request.accept}",
         "Accept-Encoding: identity",
         "Connection: close",
-        *(f"{name}: {value}" for name, value in way.headers),
+        *(f"{name}: {value}" for name, value in request.headers),
     ]
-    if way.body is not None:
-        lines.append(f"Content-Length: {len(way.body)}")
+    if request.body is not None:
+        lines.append(f"Content-Length: {len(request.body)}")
     wire.send(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
-    if way.body:
-        wire.send(way.body)
+    if request.body:
+        wire.send(request.body)
 
 
 # --- addresses and connections -------------------------------------------------
 
 
-def _reach(url: Url, way: _Request) -> socket.socket:
+def _connect_to_host(url: Url, request: _Request) -> socket.socket:
     """Connect to a checked address of the host."""
-    addresses = _addresses(url, way)
+    addresses = _addresses(url, request)
     for address in addresses:
-        seconds = min(way.clock.left(), way.rules.connect_seconds)
+        seconds = min(request.clock.remaining(), request.rules.connect_seconds)
         try:
             return aside(
-                functools.partial(way.connect, address, url.port, seconds),
-                way.clock,
+                functools.partial(request.connect, address, url.port, seconds),
+                request.clock,
                 lambda late: late.close(),
             )
         except OSError:
@@ -457,26 +464,27 @@ def _reach(url: Url, way: _Request) -> socket.socket:
     raise NotReached(f"{url.host} could not be reached on port {url.port}.")
 
 
-def _addresses(url: Url, way: _Request) -> Sequence[str]:
+def _addresses(url: Url, request: _Request) -> Sequence[str]:
     if url.address:
-        found: Sequence[str] = (url.host,)
+        addresses: Sequence[str] = (url.host,)
     else:
         try:
-            found = aside(
-                lambda: list(dict.fromkeys(way.resolver(url.host, url.port))), way.clock
+            addresses = aside(
+                lambda: list(dict.fromkeys(request.resolver(url.host, url.port))),
+                request.clock,
             )
         except (OSError, UnicodeError):
-            found = ()
-    if not found:
+            addresses = ()
+    if not addresses:
         raise NotReached(f"{url.host}: there is no such host.")
-    for address in found:
+    for address in addresses:
         check_address(url, address)
-    return found
+    return addresses
 
 
 def _resolve(host: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in entries]
 
 
 def _connect(address: str, port: int, seconds: float) -> socket.socket:

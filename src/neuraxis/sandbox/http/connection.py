@@ -1,8 +1,8 @@
 """HTTP connection with a deadline, cancellation and a byte limit.
 
-`Clock` is the deadline of a whole request and the person's wish to stop; everything
-that waits here looks at it ten times a second. `Wire` is the raw stream that
-`http.client` reads from; it raises where the server sends more than its budget.
+`Clock` is the deadline of a whole request and the user's cancellation; everything that
+waits here checks it ten times a second. `Wire` is the raw stream that `http.client`
+reads from; it raises an exception if the server sends more than its budget.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Clock(Struct, frozen=True, kw_only=True):
     seconds: float
     cancelled: Flag | None
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Return the remaining seconds; raise at the deadline or when cancelled."""
         if self.cancelled is not None and self.cancelled.is_set():
             raise RequestFailed("The request was stopped.")
-        left = self.end - time.monotonic()
-        if left <= 0:
+        seconds = self.end - time.monotonic()
+        if seconds <= 0:
             raise RequestFailed(f"No whole answer within {in_seconds(self.seconds)}.")
-        return left
+        return seconds
 
 
 def aside(
@@ -69,7 +69,7 @@ def aside(
     answers: queue.SimpleQueue[tuple[_T | None, BaseException | None]] = (
         queue.SimpleQueue()
     )
-    gone = threading.Event()
+    done_event = threading.Event()
 
     def work() -> None:
         try:
@@ -78,17 +78,17 @@ def aside(
             answers.put((None, error))
             return
         answers.put((value, None))
-        if gone.is_set() and drop is not None:
+        if done_event.is_set() and drop is not None:
             drop(value)
 
     threading.Thread(target=work, name="neuraxis-request", daemon=True).start()
     while True:
         try:
-            value, error = answers.get(timeout=min(_TICK, clock.left()))
+            value, error = answers.get(timeout=min(_TICK, clock.remaining()))
         except queue.Empty:
             continue
         except RequestFailed:
-            gone.set()
+            done_event.set()
             raise
         if error is not None:
             raise error
@@ -138,7 +138,7 @@ def wait(
     """Wait until the socket is readable or writable; `TimeoutError` at `until`."""
     with selectors.DefaultSelector() as selector:
         selector.register(sock, event)
-        while not selector.select(min(_TICK, clock.left())):
+        while not selector.select(min(_TICK, clock.remaining())):
             if time.monotonic() >= until:
                 raise TimeoutError
 
@@ -172,12 +172,12 @@ class Wire(io.RawIOBase):
         """Read bytes from the server; return 0 at the end."""
         if self.budget <= 0:
             raise RequestRefused(f"{self.host} sends more than is read.")
-        self.clock.left()
+        self.clock.remaining()
         while True:
             try:
-                got = self.sock.recv_into(buffer, min(len(buffer), self.budget))
-                self.budget -= got
-                return got
+                count = self.sock.recv_into(buffer, min(len(buffer), self.budget))
+                self.budget -= count
+                return count
             except (ssl.SSLWantReadError, BlockingIOError):
                 wait(self.sock, selectors.EVENT_READ, self.clock)
             except ssl.SSLWantWriteError:

@@ -1,10 +1,10 @@
-"""Parse and validate URLs that a model or a page wrote.
+"""Parse and validate URLs written by a model or a page.
 
-Pure text. Two programs that read one URL differently are how requests get inside, so
-this parser takes only what every program reads alike: no user names, no backslashes,
-no blanks, hosts as names or as plain addresses, and ports that web servers have.
-International names are taken in their strict form (IDNA 2008, no mapping of look-alike
-characters); other characters in path and query are percent-encoded.
+Pure text. Attacks use URLs that two programs read differently, so this parser accepts
+only what every program reads alike: no user names, no backslashes, no blanks, hosts as
+names or as plain addresses, and ports that web servers have. International names are
+accepted in their strict form (IDNA 2008, no mapping of look-alike characters); other
+characters in path and query are percent-encoded.
 """
 
 from __future__ import annotations
@@ -81,26 +81,26 @@ class Url(Struct, frozen=True, kw_only=True):
 def parse(text: str, allowed_hosts: Collection[str] = ()) -> tuple[Url, ...]:
     """Return the URL, or https and http if the scheme is missing.
 
-    `allowed_hosts` holds `host` or `host:port`; such a host may be an inner one and
-    such a port an unusual one.
+    `allowed_hosts` has `host` or `host:port`; such a host may be private and such a
+    port unusual.
 
     Raises:
         RequestRefused: the URL breaks a rule.
     """
     shown = _shown(text)
     _check_characters(text, shown)
-    found = _SCHEME.fullmatch(text)
-    if found and not _PORT_THEN_PATH.fullmatch(found[2]):
-        return (_with_scheme(found, shown, allowed_hosts),)
+    match = _SCHEME.fullmatch(text)
+    if match and not _PORT_THEN_PATH.fullmatch(match[2]):
+        return (_with_scheme(match, shown, allowed_hosts),)
     if text.startswith("/"):
         raise RequestRefused(f"{shown}: no host; write 'https://host/path'.")
     return tuple(_build(s, text, shown, allowed_hosts) for s in ("https", "http"))
 
 
 def _with_scheme(
-    found: re.Match[str], shown: str, allowed_hosts: Collection[str]
+    match: re.Match[str], shown: str, allowed_hosts: Collection[str]
 ) -> Url:
-    scheme, rest = found[1].lower(), found[2]
+    scheme, rest = match[1].lower(), match[2]
     if scheme not in ("http", "https") or not rest.startswith("//"):
         raise RequestRefused(
             f"{shown}: only http and https are allowed, written as 'https://host/path'."
@@ -114,9 +114,9 @@ def follow(base: Url, location: str, allowed_hosts: Collection[str] = ()) -> Url
     _check_characters(location, shown)
     if location.startswith("//"):
         return _build(base.scheme, location[2:], shown, allowed_hosts)
-    # `host:80` is a scheme here: only a person leaves the scheme of a URL out
-    if (found := _SCHEME.fullmatch(location)) is not None:
-        return _with_scheme(found, shown, allowed_hosts)
+    # `host:80` is a scheme here: only users omit the scheme of a URL
+    if (match := _SCHEME.fullmatch(location)) is not None:
+        return _with_scheme(match, shown, allowed_hosts)
     # Only the path is joined, so the library cannot misread a host.
     joined = urljoin(f"http://host{base.target}", location).removeprefix("http://host")
     return parse(f"{base.scheme}://{base.authority}{joined}", allowed_hosts)[0]
@@ -145,8 +145,8 @@ def _check_characters(text: str, shown: str) -> None:
 
 
 def _build(scheme: str, rest: str, shown: str, allowed: Collection[str]) -> Url:
-    found = _AUTHORITY.fullmatch(rest)
-    authority, tail = (found[1], found[2]) if found else ("", "")
+    match = _AUTHORITY.fullmatch(rest)
+    authority, tail = (match[1], match[2]) if match else ("", "")
     if "@" in authority or _SECOND_HOST.match(tail):
         raise RequestRefused(f"{shown}: user names ('@') are not allowed in a URL.")
     split = _HOST_PORT.fullmatch(authority)
@@ -160,7 +160,7 @@ def _build(scheme: str, rest: str, shown: str, allowed: Collection[str]) -> Url:
     names = {_fold(name) for name in allowed}
     bracketed = f"[{host}]" if ":" in host else host
     exact = f"{bracketed}:{port}" in names
-    named = exact or bracketed in names or host in names
+    is_named = exact or bracketed in names or host in names
     if port not in USUAL_PORTS and not exact:
         raise RequestRefused(
             f"{shown}: port {port} is not allowed; allowed are "
@@ -168,14 +168,14 @@ def _build(scheme: str, rest: str, shown: str, allowed: Collection[str]) -> Url:
             f"{how_to_allow(f'{bracketed}:{port}')}"
         )
     target = _target(tail, shown)
-    url = Url(scheme=scheme, host=host, port=port, target=target, named=named)
-    if not named and not url.address:
+    url = Url(scheme=scheme, host=host, port=port, target=target, named=is_named)
+    if not is_named and not url.address:
         _check_outer_name(host, shown)
     return url
 
 
 def _fold(name: str) -> str:
-    """Return an allowed host as the parser writes it: `[::1]:80`, lower case."""
+    """Return an allowed host in the parser's form: `[::1]:80`, lower case."""
     return name.strip().lower().rstrip(".")
 
 
@@ -231,7 +231,7 @@ def _check_outer_name(host: str, shown: str) -> None:
 
 
 def how_to_allow(host: str) -> str:
-    """Say how a person allows an inner host or an unusual port."""
+    """Explain how the user allows a private host or an unusual port."""
     return (
         f"A person can allow it with --allow-host {host}, with policy.allow_hosts in "
         f"their own neuraxis.toml or, in a program, Policy(allow_hosts=['{host}'])."
@@ -239,7 +239,7 @@ def how_to_allow(host: str) -> str:
 
 
 def check_url(text: str, allowed_hosts: Collection[str] = ()) -> None:
-    """Check a URL as far as that is possible without a request.
+    """Check a URL without sending a request.
 
     Raises:
         RequestRefused: no request may be sent there.
@@ -253,14 +253,14 @@ def check_address(url: Url, address: str) -> None:
     """Check the address that a host leads to.
 
     Raises:
-        RequestRefused: it is not public, and nobody allowed it.
+        RequestRefused: it is not public, and the user did not allow it.
     """
-    what = None if url.named else inside(address)
+    kind = None if url.named else inside(address)
     if url.named and not url.address and is_metadata(address):
-        what = "a metadata address"
-    if what is not None:
+        kind = "a metadata address"
+    if kind is not None:
         raise RequestRefused(
-            f"{url.host} leads to {what}; only public hosts are fetched. "
+            f"{url.host} leads to {kind}; only public hosts are fetched. "
             f"{how_to_allow(url.authority)}"
         )
 

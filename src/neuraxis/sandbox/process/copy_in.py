@@ -1,7 +1,7 @@
 """Copy the workspace for one run.
 
-Read and written by descriptors, without following a link. What is in `GUARDED`, and
-names that may hold secrets or settings, are not copied.
+Read and written by descriptors, without following a link. `GUARDED` names, and names
+that may contain secrets or settings, are not copied.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Copy(Struct):
     """Paths that are neither copied nor brought back."""
     bytes_left: int
     files_left: int
-    known: dict[str, dict[str, Stamp]] = {}
-    """Folder (with a slash at its end, or empty) -> what was copied into it."""
+    stamps: dict[str, dict[str, Stamp]] = {}
+    """Folder (with a trailing slash, or empty) -> stamps of its copied files."""
 
     def leaves_out(self, path: str) -> bool:
         """Whether a path is neither copied nor brought back."""
@@ -68,7 +68,7 @@ def copy_in(source: int, target: int, path: str, state: Copy) -> None:
         CannotStart: it is too large.
     """
     uid = state.uid
-    known = state.known.setdefault(path, {})
+    stamps = state.stamps.setdefault(path, {})
     try:
         for name in os.listdir(source):
             entry = os.stat(name, dir_fd=source, follow_symlinks=False)
@@ -85,11 +85,11 @@ def copy_in(source: int, target: int, path: str, state: Copy) -> None:
             mode = stat.S_IMODE(entry.st_mode) & 0o777
             if is_folder:
                 os.mkdir(name, 0o700, dir_fd=target)
-                below = os.open(name, FOLDER, dir_fd=target)
-                os.fchown(below, uid, uid)
-                os.fchmod(below, mode | 0o700)
+                subfolder = os.open(name, FOLDER, dir_fd=target)
+                os.fchown(subfolder, uid, uid)
+                os.fchmod(subfolder, mode | 0o700)
                 read = os.open(name, FOLDER, dir_fd=source)
-                copy_in(read, below, f"{path}{name}/", state)
+                copy_in(read, subfolder, f"{path}{name}/", state)
             elif stat.S_ISREG(entry.st_mode):
                 copy_file(source, name, target, name, (uid, uid, mode | 0o600))
             elif stat.S_ISLNK(entry.st_mode):
@@ -98,7 +98,7 @@ def copy_in(source: int, target: int, path: str, state: Copy) -> None:
             else:
                 continue
             copied = os.stat(name, dir_fd=target, follow_symlinks=False)
-            known[name] = (copied.st_ino, copied.st_ctime_ns)
+            stamps[name] = (copied.st_ino, copied.st_ctime_ns)
     finally:
         os.close(source)
         os.close(target)
@@ -114,11 +114,11 @@ def copy_file(
         write = os.open(new, _WRITE, 0o600, dir_fd=target)
         try:
             entry = os.fstat(read)
-            left = entry.st_size
-            while left > 0 and (
-                sent := os.sendfile(write, read, None, min(left, 16 * MIB))
+            remaining = entry.st_size
+            while remaining > 0 and (
+                sent := os.sendfile(write, read, None, min(remaining, 16 * MIB))
             ):
-                left -= sent
+                remaining -= sent
             os.fchown(write, uid, gid)
             os.fchmod(write, mode)
             os.utime(write, ns=(entry.st_atime_ns, entry.st_mtime_ns))

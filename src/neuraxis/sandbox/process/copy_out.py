@@ -1,8 +1,8 @@
 """Bring the changes of a script back into the workspace.
 
-Only regular files and folders come back, read and written without following a link;
-new ones belong to the workspace's owner. Where something else stands, a link for
-instance, or what cannot be read or is nested too deep, nothing below it is changed.
+Only regular files and folders come back, read and written without following a link; new
+ones belong to the workspace's owner. At anything else (a link, something unreadable or
+nested too deeply) nothing below it is changed.
 """
 
 from __future__ import annotations
@@ -29,32 +29,34 @@ from neuraxis.sandbox.process.copy_in import (
 )
 
 Choose = Callable[[Sequence[tuple[str, str]], Path], Collection[str]]
-"""Takes each changed path with its new digest (empty: deleted) and the copy's folder,
-gives those that may come back."""
+"""Choose which changed paths of the copy are brought back.
+
+Each has its new digest; empty: it was deleted.
+"""
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
-class _Way(Struct):
-    """State of one way back."""
+class _CopyBack(Struct):
+    """State of bringing one copy's changes back."""
 
     state: Copy
     not_kept: list[str]
-    """Sentences on what could not be brought back, and why."""
+    """Sentences about changes that could not be brought back."""
     files: set[str] = set()
-    """Paths of all that is no folder in the copy."""
+    """Paths of everything in the copy except folders."""
     stays: set[str] = set()
-    """Paths in the copy that cannot come back: what was there stays, also below."""
+    """Paths that cannot be brought back: the old content stays, also below them."""
     chosen: Collection[str] | None = None
-    """Paths of the changes that come back; None: all."""
+    """Paths of the changes to bring back; None: all."""
 
-    def leave(self, path: str, why: object) -> None:
-        """Note that a change cannot be brought back."""
-        # the system's errors name paths and descriptors that say nothing to a reader
-        reason = (why.strerror or "refused") if isinstance(why, OSError) else why
-        self.not_kept.append(f"{quote(path)}: {reason}")
+    def leave(self, path: str, reason: object) -> None:
+        """Record that a change cannot be brought back."""
+        # the system's errors contain paths and descriptors that mean nothing to users
+        text = (reason.strerror or "refused") if isinstance(reason, OSError) else reason
+        self.not_kept.append(f"{quote(path)}: {text}")
 
     def comes_back(self, path: str) -> bool:
-        """Whether a change of the script comes back."""
+        """Return whether a change of the script is brought back."""
         return self.chosen is None or path in self.chosen
 
     def stays_below(self, path: str) -> bool:
@@ -66,8 +68,8 @@ class _Way(Struct):
         return False
 
     def was_folder(self, path: str) -> bool:
-        """Whether a folder was copied from this path."""
-        return f"{path}/" in self.state.known
+        """Return whether a folder was copied from this path."""
+        return f"{path}/" in self.state.stamps
 
 
 def bring_back(
@@ -76,76 +78,78 @@ def bring_back(
     """Make the workspace equal to the copy, as chosen.
 
     Args:
-        copy: what the script left.
+        copy: the folder as the script left it.
         workspace: the real folder.
-        state: what was copied, and how much may come back.
-        not_kept: filled with what could not be brought back.
+        state: what was copied, and the remaining quota.
+        not_kept: receives what could not be brought back.
         choose: chooses the changed files; None: all.
     """
-    way = _Way(state=state, not_kept=not_kept)
+    back = _CopyBack(state=state, not_kept=not_kept)
     digests: dict[str, str] = {}
-    _scan(os.open(copy, FOLDER), "", way, None if choose is None else digests)
+    _scan(os.open(copy, FOLDER), "", back, None if choose is None else digests)
     if choose is not None:
-        changed = sorted([*_rewritten(digests, workspace, way), *_deleted(way)])
-        way.chosen = frozenset(choose(changed, copy)) if changed else frozenset()
-    _apply(os.open(copy, FOLDER), os.open(workspace, FOLDER), "", way)
+        changed = sorted([*_rewritten(digests, workspace, back), *_deleted(back)])
+        back.chosen = frozenset(choose(changed, copy)) if changed else frozenset()
+    _apply(os.open(copy, FOLDER), os.open(workspace, FOLDER), "", back)
 
 
-def _scan(folder: int, path: str, way: _Way, digests: dict[str, str] | None) -> None:
+def _scan(
+    folder: int, path: str, back: _CopyBack, digests: dict[str, str] | None
+) -> None:
     """Find what changed in an open folder; close it."""
-    known = way.state.known.get(path, {})
+    stamps = back.state.stamps.get(path, {})
     try:
         for name in os.listdir(folder):
             at = path + name
-            if way.state.leaves_out(at):
+            if back.state.leaves_out(at):
                 continue
             try:
                 entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if stat.S_ISDIR(entry.st_mode):
                     if is_too_deep(at):
                         raise OSError(0, f"more than {DEEPEST} nested folders")
-                    below = os.open(name, FOLDER, dir_fd=folder)
-                    _scan(below, f"{at}/", way, digests)
+                    subfolder = os.open(name, FOLDER, dir_fd=folder)
+                    _scan(subfolder, f"{at}/", back, digests)
                     continue
-                way.files.add(at)
-                if known.get(name) == (entry.st_ino, entry.st_ctime_ns):
+                back.files.add(at)
+                if stamps.get(name) == (entry.st_ino, entry.st_ctime_ns):
                     continue
                 if not stat.S_ISREG(entry.st_mode):
                     raise OSError(0, "only files and folders are kept")
                 if digests is not None:
                     digests[at] = _digest(name, folder)
             except OSError as error:
-                way.leave(at, error)
-                way.stays.add(at)
+                back.leave(at, error)
+                back.stays.add(at)
     finally:
         os.close(folder)
 
 
 def _rewritten(
-    digests: dict[str, str], workspace: Path, way: _Way
+    digests: dict[str, str], workspace: Path, back: _CopyBack
 ) -> Iterator[tuple[str, str]]:
-    """Yield the files whose content is new."""
+    """Yield the files with new content."""
     for path, digest in digests.items():
         folder, _, name = path.rpartition("/")
-        known = way.state.known.get(f"{folder}/" if folder else "", {})
+        stamps = back.state.stamps.get(f"{folder}/" if folder else "", {})
         with suppress(OSError):
-            if name in known and digest == _digest(workspace / path):
+            if name in stamps and digest == _digest(workspace / path):
                 continue
         yield path, digest
 
 
-def _deleted(way: _Way) -> Iterator[tuple[str, str]]:
-    """Yield the files that were copied and are gone."""
-    for prefix, known in way.state.known.items():
-        for name in known:
+def _deleted(back: _CopyBack) -> Iterator[tuple[str, str]]:
+    """Yield the copied files that were deleted."""
+    for prefix, stamps in back.state.stamps.items():
+        for name in stamps:
             path = prefix + name
-            is_gone = path not in way.files and not way.was_folder(path)
-            if is_gone and not way.stays_below(path):
+            is_gone = path not in back.files and not back.was_folder(path)
+            if is_gone and not back.stays_below(path):
                 yield path, ""
 
 
 def _digest(path: Path | str, folder: int | None = None) -> str:
-    """Return the digest of a regular file; empty: it is none."""
+    """Return the digest of a regular file; empty for other files."""
     file = os.open(path, READ, dir_fd=folder)
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -158,34 +162,34 @@ def _digest(path: Path | str, folder: int | None = None) -> str:
         os.close(file)
 
 
-def _apply(copy: int, workspace: int, path: str, way: _Way) -> None:
+def _apply(copy: int, workspace: int, path: str, back: _CopyBack) -> None:
     """Make the workspace's folder equal to the copy's and close both."""
-    known = way.state.known.get(path, {})
+    stamps = back.state.stamps.get(path, {})
     try:
-        here = os.fstat(workspace)
-        there = {name: _is_folder(copy, name) for name in sorted(os.listdir(copy))}
-        for name in known:
+        owner = os.fstat(workspace)
+        entries = {name: _is_folder(copy, name) for name in sorted(os.listdir(copy))}
+        for name in stamps:
             at = path + name
-            if name not in there:
-                _remove(workspace, name, path, way)
-            elif there[name] != way.was_folder(at) and at not in way.stays:
-                _make_room(workspace, name, path, way)
-        for name, is_folder in there.items():
+            if name not in entries:
+                _remove(workspace, name, path, back)
+            elif entries[name] != back.was_folder(at) and at not in back.stays:
+                _clear_other_kind(workspace, name, path, back)
+        for name, is_folder in entries.items():
             at = path + name
-            if way.state.leaves_out(at) or at in way.stays:
+            if back.state.leaves_out(at) or at in back.stays:
                 continue
             try:
                 if is_folder:
-                    _folder_back(copy, name, workspace, path, way)
+                    _folder_back(copy, name, workspace, path, back)
                     continue
                 entry = os.stat(name, dir_fd=copy, follow_symlinks=False)
-                changed = known.get(name) != (entry.st_ino, entry.st_ctime_ns)
-                if stat.S_ISREG(entry.st_mode) and changed and way.comes_back(at):
-                    if not way.state.count(entry.st_size):
+                changed = stamps.get(name) != (entry.st_ino, entry.st_ctime_ns)
+                if stat.S_ISREG(entry.st_mode) and changed and back.comes_back(at):
+                    if not back.state.count(entry.st_size):
                         raise OSError(0, "the limit of what a script may write")
-                    _replace(copy, name, workspace, here)
+                    _replace(copy, name, workspace, owner)
             except OSError as error:
-                way.leave(at, error)
+                back.leave(at, error)
     finally:
         os.close(copy)
         os.close(workspace)
@@ -195,20 +199,22 @@ def _is_folder(folder: int, name: str) -> bool:
     return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
-def _folder_back(copy: int, name: str, workspace: int, path: str, way: _Way) -> None:
-    here = os.fstat(workspace)
+def _folder_back(
+    copy: int, name: str, workspace: int, path: str, back: _CopyBack
+) -> None:
+    parent = os.fstat(workspace)
     with suppress(FileExistsError):
         os.mkdir(name, 0o755, dir_fd=workspace)
-        os.chown(name, *_owner(here), dir_fd=workspace)
-        if not way.state.count(0):
+        os.chown(name, *_owner(parent), dir_fd=workspace)
+        if not back.state.count(0):
             raise OSError(0, "the limit of what a script may write")
     target = os.open(name, FOLDER, dir_fd=workspace)
     try:
-        below = os.open(name, FOLDER, dir_fd=copy)
+        source = os.open(name, FOLDER, dir_fd=copy)
     except OSError:
         os.close(target)
         raise
-    _apply(below, target, f"{path}{name}/", way)
+    _apply(source, target, f"{path}{name}/", back)
 
 
 def _owner(entry: os.stat_result) -> tuple[int, int]:
@@ -233,51 +239,53 @@ def _replace(copy: int, name: str, workspace: int, folder: os.stat_result) -> No
         raise
 
 
-def _make_room(workspace: int, name: str, path: str, way: _Way) -> None:
-    """Remove what the script replaced by something of another kind."""
+def _clear_other_kind(workspace: int, name: str, path: str, back: _CopyBack) -> None:
+    """Remove what the script replaced with another kind of file."""
     at = path + name
-    if not way.was_folder(at):
-        if not way.comes_back(at):
-            way.stays.add(at)  # nor does the folder that it made
-    elif way.chosen is None and not _is_known(workspace, name, path, way):
-        way.stays.add(at)
-        way.leave(at, "the folder there holds other files")
-    _remove(workspace, name, path, way)
+    if not back.was_folder(at):
+        if not back.comes_back(at):
+            back.stays.add(at)  # so the script's folder is not brought back, either
+    elif back.chosen is None and not _is_known(workspace, name, path, back):
+        back.stays.add(at)
+        back.leave(at, "the folder there holds other files")
+    _remove(workspace, name, path, back)
 
 
-def _is_known(folder: int, name: str, path: str, way: _Way) -> bool:
-    """Whether a folder of the workspace holds nothing that was not copied."""
-    if name not in way.state.known.get(path, {}):
+def _is_known(folder: int, name: str, path: str, back: _CopyBack) -> bool:
+    """Return whether a workspace folder contains only copied files."""
+    if name not in back.state.stamps.get(path, {}):
         return False
     if not _is_folder(folder, name):
         return True
-    below = os.open(name, FOLDER, dir_fd=folder)
+    subfolder = os.open(name, FOLDER, dir_fd=folder)
     try:
         at = f"{path}{name}/"
-        return all(_is_known(below, inner, at, way) for inner in os.listdir(below))
+        return all(
+            _is_known(subfolder, inner, at, back) for inner in os.listdir(subfolder)
+        )
     finally:
-        os.close(below)
+        os.close(subfolder)
 
 
-def _remove(workspace: int, name: str, path: str, way: _Way) -> None:
-    """Remove files that the script removed, if the copy had them."""
+def _remove(workspace: int, name: str, path: str, back: _CopyBack) -> None:
+    """Remove files that the script removed from its copy."""
     at = path + name
-    if at in way.state.left_out or at in way.stays:
+    if at in back.state.left_out or at in back.stays:
         return
     try:
         if not _is_folder(workspace, name):
-            if way.comes_back(at):
+            if back.comes_back(at):
                 os.unlink(name, dir_fd=workspace)
             return
-        below = os.open(name, FOLDER, dir_fd=workspace)
+        subfolder = os.open(name, FOLDER, dir_fd=workspace)
         try:
-            for inner in way.state.known.get(f"{at}/", {}):
-                _remove(below, inner, f"{at}/", way)
+            for inner in back.state.stamps.get(f"{at}/", {}):
+                _remove(subfolder, inner, f"{at}/", back)
         finally:
-            os.close(below)
+            os.close(subfolder)
         os.rmdir(name, dir_fd=workspace)
     except FileNotFoundError:
         return
     except OSError as error:
-        if error.errno not in _NOT_EMPTY:  # what may not go, or is somebody else's
-            way.leave(at, error)
+        if error.errno not in _NOT_EMPTY:  # not allowed, or another program's file
+            back.leave(at, error)

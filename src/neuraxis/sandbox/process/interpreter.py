@@ -1,6 +1,6 @@
 """Folders and links that a script's Python interpreter needs.
 
-Read only, and nothing of it may be a home folder or the root of the file system, since
+They are read-only, and none may be a home folder or the root of the file system, since
 a script can read all of it.
 """
 
@@ -28,17 +28,17 @@ def roots() -> tuple[Path, ...]:
     """Return the interpreter's folders outside the system's own, with their real paths.
 
     Raises:
-        CannotStart: the interpreter lies where a script must not read everything.
+        CannotStart: the interpreter is in a folder that scripts must not read.
     """
-    found: list[Path] = []
+    folders: list[Path] = []
     prefixes = (sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)
-    # This package too: a checkout of it may be the workspace, and it starts sandboxes.
+    # This package too: its checkout may be the workspace, and it starts sandboxes.
     package = Path(__file__).parents[2]
     for prefix in (*prefixes, package):
         path = Path(os.path.abspath(prefix))
         for form in (path, Path(os.path.realpath(path))):
-            if not _inside(form, [*SYSTEM, *found]):
-                found.append(form)
+            if not _inside(form, [*SYSTEM, *folders]):
+                folders.append(form)
     homes = {
         Path("/"),
         Path("/home"),
@@ -46,24 +46,24 @@ def roots() -> tuple[Path, ...]:
         Path(os.path.expanduser("~")),
         Path("/tmp"),
     }
-    for form in found:
+    for form in folders:
         if form in homes:
             raise CannotStart(
                 f"the Python interpreter's folder is {form}, which a script must not "
                 "read; use a Python, or a venv, in a folder of its own"
             )
-    return tuple(found)
+    return tuple(folders)
 
 
 def links() -> tuple[Path, ...]:
     """Return the symbolic links from the interpreter's path to its file."""
-    known = [*roots(), *SYSTEM]
-    found: list[Path] = []
+    covered = [*roots(), *SYSTEM]
+    symlinks: list[Path] = []
     path = Path(python())
     for _ in range(20):
-        if not _inside(path, known):
-            found.append(path)
+        if not _inside(path, covered):
+            symlinks.append(path)
         if not path.is_symlink():
             break
         path = Path(os.path.normpath(path.parent / os.readlink(path)))
-    return tuple(found)
+    return tuple(symlinks)

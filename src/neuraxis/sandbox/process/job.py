@@ -43,7 +43,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """How a script ended."""
+    """Outcome of a script."""
 
     ok: bool
     exit_code: int | None
@@ -56,7 +56,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Sandbox used: `bubblewrap`, `landlock`, …, `limits only`, or `none: refused`."""
     seconds: float
     not_kept: tuple[str, ...] = ()
-    """What it changed and could not be brought back from its copy, and why."""
+    """Changes that could not be brought back from its copy, and why."""
 
 
 class Probe(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class Probe(Struct, frozen=True, kw_only=True):
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """What to run, with every path real and absolute."""
+    """Script to run, with real and absolute paths."""
 
     argv: tuple[str, ...]
     """Command; `HERE` stands for the workspace as the script sees it."""
@@ -80,7 +80,7 @@ class Job(Struct, frozen=True, kw_only=True):
     sockets: bool = True
     """Whether UNIX sockets are allowed (never where one could reach the host)."""
     uid: int | None = None
-    """User to become first, where the runtime is root."""
+    """User to switch to if the runtime is root."""
 
 
 class Launch(Struct, frozen=True, kw_only=True):

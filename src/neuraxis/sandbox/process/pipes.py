@@ -1,6 +1,6 @@
 """Read a process's output pipes while it runs.
 
-By `select`; on Windows, which has none for pipes, by a thread for each.
+It uses `select`, or on Windows, which has none for pipes, one thread per pipe.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ from typing import IO
 
 Piece = tuple[str, bytes]
 """Name of a pipe and bytes read; empty at its end."""
-Come = Callable[[float], list[Piece]]
+Receive = Callable[[float], list[Piece]]
 """Wait up to some seconds and return the pieces read meanwhile."""
 
 
-def pieces(named: Mapping[str, IO[bytes]], most: int) -> Come:
+def pieces(pipes: Mapping[str, IO[bytes]], max_bytes: int) -> Receive:
     """Return a reader for the output of the pipes.
 
     Args:
-        named: each pipe by its name.
-        most: bytes of one after which the process is stopped, so that none need be
-            read any more.
+        pipes: each pipe by its name.
+        max_bytes: bytes of a pipe after which the process is stopped, so that reading
+            may end.
     """
-    return _by_select(named) if os.name == "posix" else _by_threads(named, most)
+    return _by_select(pipes) if os.name == "posix" else _by_threads(pipes, max_bytes)
 
 
-def _by_select(named: Mapping[str, IO[bytes]]) -> Come:
-    names = {stream.fileno(): name for name, stream in named.items()}
+def _by_select(pipes: Mapping[str, IO[bytes]]) -> Receive:
+    names = {stream.fileno(): name for name, stream in pipes.items()}
 
-    def come(seconds: float) -> list[Piece]:
+    def receive(seconds: float) -> list[Piece]:
         ready, _, _ = select.select(list(names), [], [], seconds)
-        found = [(fd, os.read(fd, 65536)) for fd in ready]
-        return [(names[fd] if data else names.pop(fd), data) for fd, data in found]
+        chunks = [(fd, os.read(fd, 65536)) for fd in ready]
+        return [(names[fd] if data else names.pop(fd), data) for fd, data in chunks]
 
-    return come
+    return receive
 
 
-def _by_threads(named: Mapping[str, IO[bytes]], most: int) -> Come:
-    came: queue.SimpleQueue[Piece] = queue.SimpleQueue()
+def _by_threads(pipes: Mapping[str, IO[bytes]], max_bytes: int) -> Receive:
+    arrived: queue.SimpleQueue[Piece] = queue.SimpleQueue()
 
     def read(name: str, stream: IO[bytes]) -> None:
-        left = most
-        # A process that wrote more is stopped: no more than this ever waits here.
-        while left >= 0:
+        remaining = max_bytes
+        # A process that wrote more is stopped, so the queue is bounded.
+        while remaining >= 0:
             data = b""
             with suppress(OSError, ValueError):
                 data = os.read(stream.fileno(), 65536)
-            came.put((name, data))
+            arrived.put((name, data))
             if not data:
                 return
-            left -= len(data)
+            remaining -= len(data)
 
-    def come(seconds: float) -> list[Piece]:
+    def receive(seconds: float) -> list[Piece]:
         with suppress(queue.Empty):
-            return [came.get(timeout=seconds)]
+            return [arrived.get(timeout=seconds)]
         return []
 
-    for name, stream in named.items():
+    for name, stream in pipes.items():
         threading.Thread(target=read, args=(name, stream), daemon=True).start()
-    return come
+    return receive

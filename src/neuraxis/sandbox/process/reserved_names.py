@@ -1,8 +1,8 @@
 """Protect reserved top-level names of a workspace (`job.GUARDED`).
 
-Programs outside the sandbox obey what stands in them: git runs hooks, this package
-reads its settings. Those that are there are kept from the script by its sandbox or by
-a copy; those that are not are removed here if the script made them.
+Programs outside the sandbox obey their content: git runs hooks, this package reads its
+settings. Existing ones are protected by the sandbox or by a copy; missing ones are
+removed here if the script made them.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def absent(workspace: Path) -> tuple[str, ...]:
 
 
 def removed(workspace: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Remove those of the names that exist now; return the removed names."""
-    found: list[str] = []
+    """Remove those names that exist now, and return them."""
+    names_: list[str] = []
     for name in names:
         place = workspace / name
         if os.path.lexists(place):
-            found.append(name)
+            names_.append(name)
             with suppress(OSError):
                 if place.is_dir() and not place.is_symlink():
                     remove_tree(place)
                 else:
                     place.unlink()
-    return tuple(found)
+    return tuple(names_)
 
 
 def with_note(outcome: Outcome, names: Sequence[str]) -> Outcome:

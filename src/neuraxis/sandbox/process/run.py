@@ -1,7 +1,7 @@
 """Run a Python script of the workspace inside a sandbox.
 
 The call returns within its time limit with all processes of the script gone. `mode`
-selects the sandbox: `auto` takes the strongest that works here and refuses where none
+selects the sandbox: `auto` selects the strongest that works here and refuses if none
 does.
 """
 
@@ -42,7 +42,7 @@ __all__ = ["Limits", "Outcome", "Probe", "probe", "run_python"]
 
 SCRIPT_BYTES = 10 * MIB
 DEFAULT_UID = 65534
-"""User id of `nobody`; choose another where services run as this user."""
+"""User id of `nobody`; choose another if services run as this user."""
 
 
 def probe(sandbox_uid: int = DEFAULT_UID) -> tuple[Probe, ...]:
@@ -74,12 +74,12 @@ def run_python(
         mode: `auto`, `bubblewrap`, `landlock`, `seatbelt`, `docker` or `none`.
         cancelled: kills the script at once when it is set.
         args: the script's arguments.
-        on_output: is given its output, piece by piece, as it comes.
+        on_output: receives its output piece by piece.
         allow_none: the setting that, together with the environment variable
             `NEURAXIS_SANDBOX=none`, lets `mode="none"` run without isolation.
-        sandbox_uid: the user that scripts run as where the runtime is root.
-        choose: chooses which of its changes come back; the script then works on a
-            copy of the workspace. None: all.
+        sandbox_uid: the user that scripts run as if the runtime is root.
+        choose: chooses which changes are brought back; the script then works on a copy
+            of the workspace. None: all.
     """
     limits = limits or Limits()
     start = time.monotonic()
@@ -130,10 +130,10 @@ def _supervised(
         job = replace(job, sockets=False)
     launch = select.prepare(kind, job)
     run = supervise.Run(launch=launch, job=job, before=before, start=start)
-    made = reserved_names.absent(job.workspace)
+    absent = reserved_names.absent(job.workspace)
     outcome = supervise.follow(run, cancelled, on_output)
     return reserved_names.with_note(
-        outcome, reserved_names.removed(job.workspace, made)
+        outcome, reserved_names.removed(job.workspace, absent)
     )
 
 
@@ -191,39 +191,39 @@ def _writable(text: str) -> bool:
 def _own_copy(
     job: Job, kind: str, uid: int, choose: Choose | None, not_kept: list[str]
 ) -> Generator[Job]:
-    """Provide the job, on a copy of its workspace if needed."""
+    """Yield the job, on a copy of its workspace if needed."""
     if kind == "none" and choose is None:
         yield job
         return
-    inside = [
+    roots = [
         str(folder.relative_to(job.workspace))
         for folder in job.roots
         if job.workspace in folder.parents
     ]
-    kept = [*inside, *reserved_names.present(job.workspace)]
+    guarded = [*roots, *reserved_names.present(job.workspace)]
     if os.name != "posix":
-        if kept:
+        if guarded:
             raise CannotStart(
-                f"{', '.join(kept)} in the workspace cannot be kept from a script on "
-                "this system; use another folder as the workspace"
+                f"{', '.join(guarded)} in the workspace cannot be kept from a script "
+                "on this system; use another folder as the workspace"
             )
         yield replace(job, uid=uid)
         return
-    # Bubblewrap makes these read only in place, but a folder above one of them could
-    # still be renamed and made anew; the other kinds cannot make an exception at all.
-    nested = any("/" in path for path in inside)
+    # Bubblewrap makes these read-only in place, but a folder above one of them could
+    # still be renamed and recreated; the other kinds cannot make exceptions at all.
+    nested = any("/" in path for path in roots)
     root = os.geteuid() == 0
-    reserved = kept and kind not in ("bubblewrap", "none")
+    reserved = guarded and kind not in ("bubblewrap", "none")
     if not root and not nested and not reserved and choose is None:
         yield job
         return
-    other = uid if root and kind != "none" else None
+    copy_uid = uid if root and kind != "none" else None
     with staging.staged(
-        job.workspace, other, job.limits, inside, choose, not_kept
+        job.workspace, copy_uid, job.limits, roots, choose, not_kept
     ) as workspace:
-        yield replace(job, workspace=workspace, uid=other)
+        yield replace(job, workspace=workspace, uid=copy_uid)
 
 
 def _python() -> tuple[str, ...]:
-    # Not isolated mode (-I): a script may import the helper beside it.
+    # Not isolated mode (-I): a script may import modules next to it.
     return (interpreter.python(), "-s", "-B")

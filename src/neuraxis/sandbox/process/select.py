@@ -1,7 +1,7 @@
 """Select a sandbox: the strongest that works here, or a refusal.
 
-`choose` turns a mode into the one kind to take; `prepare` gives its launch; `probe`
-tries each kind once by a real run of `true` and remembers what came of it.
+`choose` maps a mode to one kind; `prepare` returns its launch; `probe` tries each kind
+once with a real run of `true` and stores the result.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def choose(mode: str, *, allow_none: bool, uid: int) -> str:
     if mode in ON_REQUEST:
         return mode
     if mode != "auto" and mode not in AUTOMATIC:
-        known = ", ".join(MODES)
-        raise CannotStart(f"{mode!r} is no kind of sandbox; expected one of {known}")
+        modes = ", ".join(MODES)
+        raise CannotStart(f"{mode!r} is no kind of sandbox; expected one of {modes}")
     tried: list[str] = []
     for kind in AUTOMATIC if mode == "auto" else (mode,):
-        found = _try(kind, uid)
-        if found.works:
+        probe_result = _try(kind, uid)
+        if probe_result.works:
             return kind
-        tried.append(f"{kind}: {found.detail}")
+        tried.append(f"{kind}: {probe_result.detail}")
     raise CannotStart(
         "no sandbox works on this machine, and scripts are never run without one. "
         f"Tried {'; '.join(tried)}. Install bubblewrap, use a kernel with Landlock, or "

@@ -1,9 +1,9 @@
 """Copy the workspace for one run and bring the changes back.
 
-Where the runtime is root, scripts run as an ordinary user on such a copy: nothing of
-the real workspace changes owner. Only regular files and folders come back, read and
-written without following a link; new ones belong to the workspace's owner. A copy
-also keeps what is in `GUARDED` from a script where a sandbox cannot make it read only.
+If the runtime is root, scripts run as an ordinary user on such a copy: nothing in the
+real workspace changes owner. Only regular files and folders come back, read and written
+without following a link; new ones belong to the workspace's owner. A copy also protects
+`GUARDED` names if a sandbox cannot make them read-only.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def staged(
     Args:
         workspace: the real folder.
         uid: the owner of the copy; None: the user this process has.
-        limits: no more is brought back than they allow.
-        left_out: paths in the workspace that stay out of it, beside `GUARDED`.
+        limits: bound what is brought back.
+        left_out: workspace paths that are not copied, besides `GUARDED`.
         choose: chooses the changed files that are brought back; None: all.
-        not_kept: filled with what could not be brought back, and why.
+        not_kept: receives what could not be brought back, and why.
 
     Raises:
         CannotStart: the workspace is too large to copy, or cannot be read.
@@ -60,9 +60,9 @@ def staged(
     import fcntl
 
     _clear()
-    outer = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    held = os.open(outer, FOLDER)
-    fcntl.flock(held, fcntl.LOCK_SH)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    lock = os.open(folder, FOLDER)
+    fcntl.flock(lock, fcntl.LOCK_SH)
     owner = -1 if uid is None else uid
     state = Copy(
         uid=owner,
@@ -72,9 +72,9 @@ def staged(
     )
     not_kept = [] if not_kept is None else not_kept
     try:
-        os.chown(outer, -1, owner)
-        outer.chmod(0o710)
-        copy = outer / "workspace"
+        os.chown(folder, -1, owner)
+        folder.chmod(0o710)
+        copy = folder / "workspace"
         copy.mkdir(0o700)
         try:
             copy_in(os.open(workspace, FOLDER), os.open(copy, FOLDER), "", state)
@@ -85,15 +85,15 @@ def staged(
         state.bytes_left, state.files_left = limits.disk, limits.files
         try:
             bring_back(copy, workspace, state, not_kept, choose)
-        # what the script wrote and printed may be anything; it must not end the call
+        # the script's files may be anything; they must not end the call
         except (OSError, ValueError, RecursionError) as error:
             _log.exception("changes of a script were not brought back")
             not_kept.append(f"what else it changed: {error}")
         if not_kept:
             _log.warning("not brought back from a script: %s", listed(not_kept, 3))
     finally:
-        _discard(outer)
-        os.close(held)
+        _discard(folder)
+        os.close(lock)
 
 
 def _clear() -> None:
@@ -103,8 +103,11 @@ def _clear() -> None:
     with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in [one for one in entries if one.name.startswith(_PREFIX)]:
             with suppress(OSError):
-                about = entry.stat(follow_symlinks=False)
-                if about.st_uid != os.geteuid() or time.time() - about.st_mtime < STALE:
+                status = entry.stat(follow_symlinks=False)
+                if (
+                    status.st_uid != os.geteuid()
+                    or time.time() - status.st_mtime < STALE
+                ):
                     continue
                 folder = os.open(entry.path, FOLDER)
                 try:
@@ -115,6 +118,8 @@ def _clear() -> None:
 
 
 def _discard(outer: Path) -> None:
-    """Remove a copy; what cannot be removed fails no run."""
-    if why := remove_tree(outer):
-        _log.warning("a copy of a workspace could not be removed: %s: %s", outer, why)
+    """Remove a copy; a failure does not fail the run."""
+    if reason := remove_tree(outer):
+        _log.warning(
+            "a copy of a workspace could not be removed: %s: %s", outer, reason
+        )

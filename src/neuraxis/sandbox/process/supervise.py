@@ -29,8 +29,8 @@ _log = logging.getLogger(__name__)
 
 LINGER = 0.2
 """Seconds that output is read after the script's process ended."""
-# A look that costs much comes less often. Only its own work counts: on a busy machine
-# the time by the clock would make the watch slack just when a script is fast.
+# An expensive check runs less often. Only its CPU time counts: on a busy machine
+# wall-clock time would slow the watchdog just when a script is fast.
 _TREE_POLL, _DISK_POLL, _TICK = 0.04, 0.025, 0.02
 # Linux signal numbers, also used by Docker's containers; Windows has no names for them.
 _KILLED = getattr(signal, "SIGKILL", 9)
@@ -77,8 +77,8 @@ def follow(
         run.reason = _signalled(code, run.job.limits)
     stopped = bool(run.reason)
     if not stopped:
-        now = usage.disk(run.job.workspace)
-        run.reason = usage.outgrown(run.before, now, run.job.limits)
+        current = usage.disk(run.job.workspace)
+        run.reason = usage.outgrown(run.before, current, run.job.limits)
     return Outcome(
         ok=code == 0 and not run.reason,
         exit_code=None if stopped else code,
@@ -129,8 +129,8 @@ def _watch(
     # A character that is split over two reads is decoded whole.
     decoder = codecs.getincrementaldecoder("utf-8")
     decoders = {name: decoder("replace") for name in streams}
-    begun = time.monotonic()
-    tree_at, disk_at, ended_at = begun + 0.02, begun + _DISK_POLL, 0.0
+    started = time.monotonic()
+    tree_at, disk_at, ended_at = started + 0.02, started + _DISK_POLL, 0.0
     pids: tuple[int, ...] = ()
     while streams or not ended_at:
         now = time.monotonic()
@@ -140,7 +140,7 @@ def _watch(
             return
         if cancelled is not None and cancelled.is_set():
             run.reason = "It was cancelled and stopped."
-        elif now - begun > run.job.limits.seconds:
+        elif now - started > run.job.limits.seconds:
             run.reason = (
                 f"It did not end within {in_seconds(run.job.limits.seconds)} "
                 "and was stopped."
@@ -197,18 +197,18 @@ def _disk(run: Run, pids: tuple[int, ...]) -> str:
         device = run.job.workspace.stat().st_dev
         removed = usage.removed_but_open(pids, device)
     if run.launch.kind == "bubblewrap":
-        made = usage.temporary_files(pids)
-        if made > run.job.limits.files:
+        temporary = usage.temporary_files(pids)
+        if temporary > run.job.limits.files:
             return (
                 f"It made more than {run.job.limits.files:,} temporary files "
                 "and was stopped."
             )
-    now = usage.disk(run.job.workspace)
-    return usage.outgrown(run.before, now, run.job.limits, removed)
+    current = usage.disk(run.job.workspace)
+    return usage.outgrown(run.before, current, run.job.limits, removed)
 
 
 def _end(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Kill every process of the run, whatever happened before."""
+    """Kill every process of the run."""
     launch = run.launch
     if launch.lifeline is not None:
         os.close(launch.lifeline)
@@ -221,7 +221,7 @@ def _end(run: Run, process: subprocess.Popen[bytes]) -> None:
         else:
             process.kill()
     if inner >= 0:
-        # It is reaped only when everything in its namespace is gone.
+        # It is reaped only after everything in its namespace.
         select.select([inner], [], [], 5)
         os.close(inner)
     with suppress(subprocess.TimeoutExpired):

@@ -75,20 +75,20 @@ def _stat(pid: int) -> _Stat | None:
 
 
 def _all() -> dict[int, _Stat]:
-    found: dict[int, _Stat] = {}
+    processes: dict[int, _Stat] = {}
     try:
         names = os.listdir(_PROC)
     except OSError:
         return _stats_from_ps() if os.name == "posix" else {}
     for name in names:
         if name.isdigit() and (entry := _stat(int(name))) is not None:
-            found[int(name)] = entry
-    return found
+            processes[int(name)] = entry
+    return processes
 
 
 def _stats_from_ps() -> dict[int, _Stat]:
     """Return usage from `ps` (macOS); without times or threads."""
-    found: dict[int, _Stat] = {}
+    stats: dict[int, _Stat] = {}
     try:
         text = subprocess.run(
             ["/bin/ps", "-A", "-o", "pid=,ppid=,state=,rss="],
@@ -98,28 +98,28 @@ def _stats_from_ps() -> dict[int, _Stat]:
             check=False,
         ).stdout.decode("ascii", "replace")
     except (OSError, subprocess.TimeoutExpired):
-        return found
+        return stats
     kib_a_page = os.sysconf("SC_PAGESIZE") // 1024
     for line in text.splitlines():
         words = line.split()
         if len(words) == 4 and words[0].isdigit():
             pages = int(words[3]) // kib_a_page
-            found[int(words[0])] = _Stat(int(words[1]), words[2][0], 0, 1, pages)
-    return found
+            stats[int(words[0])] = _Stat(int(words[1]), words[2][0], 0, 1, pages)
+    return stats
 
 
 def _below(root: int, processes: dict[int, _Stat]) -> list[int]:
     children: dict[int, list[int]] = {}
     for pid, entry in processes.items():
         children.setdefault(entry.parent, []).append(pid)
-    found: dict[int, None] = {}
-    waiting = [root]
-    while waiting:
-        pid = waiting.pop()
-        if pid in processes and pid not in found:
-            found[pid] = None
-            waiting += children.get(pid, [])
-    return list(found)
+    pids: dict[int, None] = {}
+    pending = [root]
+    while pending:
+        pid = pending.pop()
+        if pid in processes and pid not in pids:
+            pids[pid] = None
+            pending += children.get(pid, [])
+    return list(pids)
 
 
 def usage(root: int, *, beyond: int = 0) -> Usage:
@@ -127,15 +127,15 @@ def usage(root: int, *, beyond: int = 0) -> Usage:
 
     Args:
         root: the process at the top.
-        beyond: memory above which pages that several processes share are told apart
-            (that is slow, and not needed below it).
+        beyond: memory above which shared pages are counted once (slow, and not needed
+            below it).
     """
     processes = _all()
     pids = _below(root, processes)
     if not pids:
         return Usage(pids=(), tasks=0, memory=0, cpu_seconds=0)
-    mine = [processes[pid] for pid in pids]
-    memory = sum(entry.pages for entry in mine) * os.sysconf("SC_PAGESIZE")
+    tree = [processes[pid] for pid in pids]
+    memory = sum(entry.pages for entry in tree) * os.sysconf("SC_PAGESIZE")
     if memory > beyond > 0:
         memory = sum(
             _own_memory(pid, processes[pid].pages * os.sysconf("SC_PAGESIZE"))
@@ -143,9 +143,9 @@ def usage(root: int, *, beyond: int = 0) -> Usage:
         )
     return Usage(
         pids=tuple(pids),
-        tasks=sum(entry.threads for entry in mine if entry.state != "Z"),
+        tasks=sum(entry.threads for entry in tree if entry.state != "Z"),
         memory=memory,
-        cpu_seconds=sum(entry.ticks for entry in mine) / os.sysconf("SC_CLK_TCK"),
+        cpu_seconds=sum(entry.ticks for entry in tree) / os.sysconf("SC_CLK_TCK"),
     )
 
 
@@ -175,11 +175,11 @@ def kill(root: int) -> None:
     """Kill the process tree at `root`; stops it first to prevent forks."""
     stopped: set[int] = set()
     for _ in range(20):
-        found = set(_below(root, _all())) | {root}
-        if found <= stopped:
+        pids = set(_below(root, _all())) | {root}
+        if pids <= stopped:
             break
-        _signal(found - stopped, signal.SIGSTOP)
-        stopped |= found
+        _signal(pids - stopped, signal.SIGSTOP)
+        stopped |= pids
     _signal(stopped, signal.SIGKILL)
 
 
@@ -221,13 +221,13 @@ def _scan(folder: int, depth: int, total: list[int]) -> None:
             if stat.S_ISDIR(entry.st_mode):
                 flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
                 try:
-                    below = os.open(name, flags, dir_fd=folder)
+                    subfolder = os.open(name, flags, dir_fd=folder)
                 except PermissionError:
                     total[3] += 1
                 except OSError:
                     continue
                 else:
-                    _scan(below, depth + 1, total)
+                    _scan(subfolder, depth + 1, total)
     except OSError:
         total[3] += 1
     finally:
@@ -235,10 +235,10 @@ def _scan(folder: int, depth: int, total: list[int]) -> None:
 
 
 def _scan_by_path(top: str, total: list[int]) -> None:
-    """Scan by path where folders have no descriptors (Windows)."""
-    waiting = [(top, 0)]
-    while waiting:
-        path, depth = waiting.pop()
+    """Scan by path, for systems without folder descriptors (Windows)."""
+    pending = [(top, 0)]
+    while pending:
+        path, depth = pending.pop()
         if depth > DEEPEST:
             total[4] += 1
             continue
@@ -255,7 +255,7 @@ def _scan_by_path(top: str, total: list[int]) -> None:
                 total[1] += 1
                 if stat.S_ISDIR(entry.st_mode):
                     walk.check_plain(Path(inner), name)  # Refuses a junction.
-                    waiting.append((inner, depth + 1))
+                    pending.append((inner, depth + 1))
 
 
 def removed_but_open(pids: Iterable[int], device: int) -> int:
@@ -276,32 +276,32 @@ def removed_but_open(pids: Iterable[int], device: int) -> int:
 
 def temporary_files(pids: Iterable[int]) -> int:
     """Count files in a namespace's temporary folders, which limit size only."""
-    ours = os.stat("/").st_dev
+    own_device = os.stat("/").st_dev
     for pid in pids:
         top = f"{_PROC}/{pid}/root"
         total = 0
         try:
-            if os.stat(top).st_dev == ours:
+            if os.stat(top).st_dev == own_device:
                 continue
             for place in ("/tmp", "/dev/shm"):
-                about = os.statvfs(top + place)
-                total += about.f_files - about.f_ffree
+                status = os.statvfs(top + place)
+                total += status.f_files - status.f_ffree
         except OSError:
             continue
         return total
     return 0
 
 
-def exceeded(now: Usage, limits: Limits) -> str:
+def exceeded(current: Usage, limits: Limits) -> str:
     """Return why the tree must be stopped, or ""."""
-    if now.memory > limits.memory:
+    if current.memory > limits.memory:
         return f"It used more than {_mib(limits.memory)} of memory and was stopped."
-    if now.tasks > limits.processes + 4:  # The sandbox's own processes count too.
+    if current.tasks > limits.processes + 4:  # The sandbox's own processes count too.
         return (
             f"It started more than {limits.processes} processes and threads "
             "and was stopped."
         )
-    if now.cpu_seconds > limits.cpu_seconds:
+    if current.cpu_seconds > limits.cpu_seconds:
         return (
             f"It used more than {in_seconds(limits.cpu_seconds)} of processor time "
             "and was stopped."
@@ -309,21 +309,21 @@ def exceeded(now: Usage, limits: Limits) -> str:
     return ""
 
 
-def outgrown(before: Disk, now: Disk, limits: Limits, removed: int = 0) -> str:
+def outgrown(before: Disk, current: Disk, limits: Limits, removed: int = 0) -> str:
     """Return why the workspace must not grow further, or ""."""
-    if now.used + removed - before.used > limits.disk:
+    if current.used + removed - before.used > limits.disk:
         return (
             f"It wrote more than {_mib(limits.disk)} into the workspace "
             "and was stopped."
         )
-    if now.files - before.files > limits.files:
+    if current.files - before.files > limits.files:
         return (
             f"It made more than {limits.files:,} files in the workspace "
             "and was stopped."
         )
-    if now.deep and not before.deep:
+    if current.deep and not before.deep:
         return f"It nested more than {DEEPEST} folders and was stopped."
-    if now.hidden > before.hidden:
+    if current.hidden > before.hidden:
         return "It made a folder of the workspace unreadable and was stopped."
     return ""
 

@@ -67,15 +67,15 @@ def parameter_schema(
     reading = _reading(types, problems)
     if node is None or _too_deep(node, reading):
         return _no_fields()
-    given = _mapping(node, (), reading)
-    if given is None:
+    fields = _mapping(node, (), reading)
+    if fields is None:
         return _no_fields()
-    if "type" in given and given["type"] is None:
+    if "type" in fields and fields["type"] is None:
         return _no_fields()
-    schema = _node(given, (), reading, 0)
+    schema = _node(fields, (), reading, 0)
     if schema.get("type") == "null":
         return _no_fields()
-    if given.get("required") is False or given.get("optional") is True:
+    if fields.get("required") is False or fields.get("optional") is True:
         schema["x-optional"] = True
     return _with_definitions(schema, reading)
 
@@ -90,7 +90,7 @@ def parameters_schema(
     reading = _reading(types, problems)
     if nodes is None or _too_deep(nodes, reading):
         return _no_fields()
-    return _with_definitions(_listed(nodes, (), reading), reading)
+    return _with_definitions(_field_list(nodes, (), reading), reading)
 
 
 def response_schema(
@@ -104,30 +104,30 @@ def response_schema(
     if node is None or _too_deep(node, reading):
         return None
     if isinstance(node, list):
-        return _with_definitions(_listed(cast("Json", node), (), reading), reading)
-    given = _mapping(node, (), reading)
-    if given is None:
+        return _with_definitions(_field_list(cast("Json", node), (), reading), reading)
+    fields = _mapping(node, (), reading)
+    if fields is None:
         return None
-    if given.get("type") is None:
-        if given and "type" not in given:
+    if fields.get("type") is None:
+        if fields and "type" not in fields:
             reading.warn((), "the response has no type, so it is not checked")
         return None
-    return _with_definitions(_node(given, (), reading, 0), reading)
+    return _with_definitions(_node(fields, (), reading, 0), reading)
 
 
-def _listed(nodes: Json, path: Path, reading: Reading) -> dict[str, Json]:
+def _field_list(nodes: Json, path: Path, reading: Reading) -> dict[str, Json]:
     """Return the schema of a v1 list of fields."""
     if not isinstance(nodes, list):
         reading.error(path, f"expected a list of fields, got {yaml_type(nodes)}")
         return _no_fields()
-    listed = cast("list[Json]", nodes)
-    return _object(_named_fields(listed, path, reading), reading, 0)
+    items = cast("list[Json]", nodes)
+    return _object(_named_fields(items, path, reading), reading, 0)
 
 
 def _with_definitions(schema: dict[str, Json], reading: Reading) -> dict[str, Json]:
     """Add the `$defs` that the schema uses, directly or indirectly."""
     definitions: dict[str, Json] = {}
-    # a definition's own mistakes are reported where it stands, so not here again
+    # mistakes in a definition are reported at its own place
     quiet = Reading(
         types=reading.types, problems=[], response=reading.response, used=reading.used
     )
@@ -137,7 +137,7 @@ def _with_definitions(schema: dict[str, Json], reading: Reading) -> dict[str, Js
             definitions[name] = _type(body, (), quiet, 0, define=False)
     if not definitions:
         return schema
-    if "$ref" in schema:  # the whole is a named type: its fields belong at the root
+    if "$ref" in schema:  # the node is only a named type: its fields belong at the root
         name = str(schema.pop("$ref")).rsplit("/", 1)[-1]
         schema = {**definitions[name], **schema}
     if "$ref" not in repr(schema):
@@ -263,8 +263,8 @@ def _is_required(node: Mapping[str, Json], path: Path, reading: Reading) -> bool
     wrong = "required" if reading.response else "optional"
     if node.get(wrong) is not None:
         right = "optional" if reading.response else "required"
-        where = "a response" if reading.response else "a parameter"
-        reading.warn((*path, wrong), f"{wrong}: {where} uses {right!r}; it is read")
+        subject = "a response" if reading.response else "a parameter"
+        reading.warn((*path, wrong), f"{wrong}: {subject} uses {right!r}; it is read")
     if required is not None and optional is not None and required is optional:
         reading.error(path, "required and optional contradict each other")
     if reading.response and optional is not None:
@@ -275,19 +275,19 @@ def _is_required(node: Mapping[str, Json], path: Path, reading: Reading) -> bool
 
 
 def _type(
-    given: Json, path: Path, reading: Reading, depth: int, define: bool = True
+    written: Json, path: Path, reading: Reading, depth: int, define: bool = True
 ) -> dict[str, Json]:
     """Translate the value of `type:`. `define`: a `_type_ref` becomes a `$ref`."""
     if depth > DEEPEST:
         reading.error(path, f"types are nested deeper than {DEEPEST} levels")
         return {}
-    if given is None:
+    if written is None:
         reading.warn(path, 'the type is empty: read as "null"; write Any for anything')
         return {"type": "null"}
-    if isinstance(given, str):
-        return parse_type(given, path, reading)
-    if isinstance(given, Mapping):
-        fields = cast("Mapping[Any, Json]", given)
+    if isinstance(written, str):
+        return parse_type(written, path, reading)
+    if isinstance(written, Mapping):
+        fields = cast("Mapping[Any, Json]", written)
         nodes = [
             (_name(key, path, reading), value, (*path, str(key)))
             for key, value in fields.items()
@@ -295,8 +295,8 @@ def _type(
         ]
         name: Json = fields.get("_type_ref")
         schema = _object(nodes, reading, depth)
-    elif isinstance(given, list):
-        items = cast("list[Json]", given)
+    elif isinstance(written, list):
+        items = cast("list[Json]", written)
         nodes = _named_fields(items, path, reading)
         refs = [
             cast("Mapping[str, Json]", item)["_type_ref"]
@@ -306,12 +306,14 @@ def _type(
         name = refs[0] if refs else None
         schema = {"type": "array", "items": _object(nodes, reading, depth)}
     else:
-        reading.error(path, f"type: expected a type, got {yaml_type(given)} {given!r}")
+        reading.error(
+            path, f"type: expected a type, got {yaml_type(written)} {written!r}"
+        )
         return {}
     if (
         define
         and isinstance(name, str)
-        and reading.types.definitions.get(name) == given
+        and reading.types.definitions.get(name) == written
     ):
         return named_type(name, path, reading)
     return schema

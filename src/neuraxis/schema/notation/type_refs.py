@@ -25,20 +25,20 @@ def collect_types(
     `tree` is the whole file, one command, or one node. A name that is defined twice,
     or that is a builtin type's, is an error; the first definition holds.
     """
-    found: dict[str, Json] = {}
-    noted: list[NotationProblem] = [] if problems is None else problems
+    types: dict[str, Json] = {}
+    problems_: list[NotationProblem] = [] if problems is None else problems
     for name, body, path in _definitions(tree):
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             message = "_type_ref: expected a name of letters, digits, _ - and ."
         elif builtin(name) is not None:
             message = f"_type_ref {name!r}: this is the name of a builtin type"
-        elif name in found and found[name] is not body:
+        elif name in types and types[name] is not body:
             message = f"_type_ref {name!r}: defined twice in this file"
         else:
-            found[name] = body
+            types[name] = body
             continue
-        noted.append(NotationProblem(path=path, message=message))
-    return TypeTable(found)
+        problems_.append(NotationProblem(path=path, message=message))
+    return TypeTable(types)
 
 
 def _definitions(tree: Json) -> Iterator[tuple[Any, Json, Path]]:
@@ -52,28 +52,30 @@ def _top_nodes(tree: Json) -> Iterator[_Place]:
     for holder, path in _commands(tree):
         if not isinstance(holder, Mapping):
             continue
-        given = cast("Mapping[str, Json]", holder)
-        keys = [key for key in ("parameter", "parameters", "response") if key in given]
+        entries = cast("Mapping[str, Json]", holder)
+        keys = [
+            key for key in ("parameter", "parameters", "response") if key in entries
+        ]
         for key in keys:
-            part: Json = given[key]
+            part: Json = entries[key]
             if isinstance(part, list):
                 items = cast("list[Json]", part)
                 yield from ((item, (*path, key, i)) for i, item in enumerate(items))
             else:
                 yield part, (*path, key)
-        if not keys and "type" in given:
-            yield given, path
+        if not keys and "type" in entries:
+            yield entries, path
 
 
 def _commands(tree: Json) -> Iterator[_Place]:
     if isinstance(tree, Mapping):
-        given = cast("Mapping[str, Json]", tree)
-        commands: Json = given.get("commands")
+        entries = cast("Mapping[str, Json]", tree)
+        commands: Json = entries.get("commands")
         if isinstance(commands, list):
             items = cast("list[Json]", commands)
             yield from ((item, ("commands", i)) for i, item in enumerate(items))
         else:
-            yield given, ()
+            yield entries, ()
     elif isinstance(tree, list):
         items = cast("list[Json]", tree)
         yield from ((item, (i,)) for i, item in enumerate(items))

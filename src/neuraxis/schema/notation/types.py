@@ -93,13 +93,13 @@ class Reading(Struct, kw_only=True):
         self.problems.append(NotationProblem(path=path, message=_bounded(message)))
 
     def drop(self, path: Path, message: str) -> None:
-        """Add a mistake for which only this command is left out."""
+        """Add a mistake that drops only this command."""
         self.problems.append(
             NotationProblem(path=path, message=_bounded(message), severity="command")
         )
 
     def warn(self, path: Path, message: str) -> None:
-        """Add a mistake that need not stop the load."""
+        """Add a mistake that does not stop the load."""
         self.problems.append(
             NotationProblem(path=path, message=_bounded(message), severity="warning")
         )
@@ -144,20 +144,20 @@ def parse_type(text: str, path: Path, reading: Reading) -> dict[str, Json]:
 
 
 def _tokens(text: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     at = 0
     stripped = text.rstrip()
     while at < len(stripped):
         match = _TOKEN.match(stripped, at)
         if match is None:
-            rest = stripped[at : at + 20]
-            raise _Mistake(f"type {text!r}: cannot be read from {rest!r} on")
+            unread = stripped[at : at + 20]
+            raise _Mistake(f"type {text!r}: cannot be read from {unread!r} on")
         kind = str(match.lastgroup)
-        found.append(_Token(kind, match[kind], match.start(kind)))
+        tokens.append(_Token(kind, match[kind], match.start(kind)))
         at = match.end()
-    if not found:
+    if not tokens:
         raise _Mistake("the type is empty: expected a type name such as string")
-    return found
+    return tokens
 
 
 class _Parser:
@@ -219,19 +219,19 @@ class _Parser:
 
     def arguments(self, depth: int) -> list[dict[str, Json] | None]:
         """Return the types between brackets; None stands for `...`."""
-        found: list[dict[str, Json] | None] = []
+        types: list[dict[str, Json] | None] = []
         while not self.accept("]"):
-            found.append(None if self.accept("...") else self.union(depth + 1))
+            types.append(None if self.accept("...") else self.union(depth + 1))
             if not self.accept(","):
                 if not self.accept("]"):
                     raise self.mistake("] or ,")
                 break
-        return found
+        return types
 
     def number(self, text: str) -> int | float:
         try:
             value = float(text) if "." in text else int(text)
-        except ValueError:  # more digits than Python turns into an int
+        except ValueError:  # more digits than Python converts to an int
             value = inf
         if value == inf or value == -inf:
             raise _Mistake(f"a number of the type has {len(text)} digits: too many")
@@ -240,25 +240,25 @@ class _Parser:
     def literals(self) -> list[Json]:
         if not self.accept("["):
             raise self.mistake("[ after Literal")
-        found: list[Json] = []
+        values: list[Json] = []
         while self.at < len(self.tokens):
             token = self.tokens[self.at]
             self.at += 1
             words: dict[str, Json] = {"True": True, "true": True, "None": None}
             words |= {"False": False, "false": False, "null": None}
             if token.kind == "text":
-                found.append(re.sub(r"\\(.)", r"\1", token.text[1:-1]))
+                values.append(re.sub(r"\\(.)", r"\1", token.text[1:-1]))
             elif token.kind == "number":
-                found.append(self.number(token.text))
+                values.append(self.number(token.text))
             elif token.text in words:
-                found.append(words[token.text])
+                values.append(words[token.text])
             else:
                 raise _Mistake(
                     f"type {self.text!r}: expected a value in Literal, got "
                     f"{token.text}; put a text in quotes"
                 )
             if self.accept("]"):
-                return found
+                return values
             if not self.accept(","):
                 break
         raise self.mistake("] or ,")
@@ -306,8 +306,8 @@ def named_type(name: str, path: Path, reading: Reading) -> dict[str, Json]:
     close = nearest(name, [*reading.types.definitions, *BUILTIN_NAMES])
     hint = did_you_mean(close)
     if reading.response and name[:1].isupper() and not close:
-        # Real files name their Python classes here without a module. An answer is
-        # made by the plugin itself, so not checking it harms nobody.
+        # Real files name Python classes here without a module. The plugin itself
+        # makes the response, so skipping the check is harmless.
         reading.warn(
             path,
             f"unknown type {name!r}: its values are not checked; write a class with "

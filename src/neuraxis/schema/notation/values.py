@@ -1,6 +1,6 @@
 """Translate the keys beside a type: enum, limits, example, default.
 
-Rules B31, A15 and A26. Values of YAML that are no JSON become text, with a warning.
+Rules B31, A15 and A26. YAML values that are not JSON become text, with a warning.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _LIMITED: dict[str, tuple[str, ...]] = {
         ("number", "integer"),
     ),
 }
-"""The types that a limit is for; values of others are not limited."""
+"""The types that a limit applies to; other values are not limited."""
 _BOUNDS = (
     ("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"),
 )  # fmt: skip
-"""Limits of which the first is at most the second."""
+"""Pairs of limits: the first must not exceed the second."""
 
 
 def with_enums(
@@ -117,7 +117,7 @@ def _with_enum(
         at = (*path, index)
         value = json_value(member, at, reading)
         if allowed == {"string"} and value is not None and not isinstance(value, str):
-            # YAML made a number or a truth value of a word (rule A15)
+            # YAML read a word as a number or boolean (rule A15)
             value = str(value).lower() if isinstance(value, bool) else str(value)
             reading.warn(at, f"enum: {member!r} is no text in YAML; put it in quotes")
         elif not checker.valid(value):
@@ -128,13 +128,13 @@ def _with_enum(
                 continue
             reading.warn(at, f"enum: {member!r} is read as {coerced!r}")
             value = coerced
-        # by its JSON: 1, 1.0 and true are three values, which Python considers equal
+        # keyed by JSON: Python considers 1, 1.0 and true equal
         values.setdefault(json.dumps(value, sort_keys=True), value)
     return {**schema, "enum": list(values.values())} if values else schema
 
 
 def _bare(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Remove references, which only the whole file could resolve."""
+    """Remove references, which only the whole file can resolve."""
     return {} if "$ref" in str(schema) else dict(schema)
 
 
@@ -161,11 +161,11 @@ def with_limits(
             reading.error((*path, key), message)
         else:
             limits[name] = value
-            given = schema.get("type")
-            limited = _LIMITED.get(name, (given,))
-            if isinstance(given, str) and given not in limited:
+            kind = schema.get("type")
+            limited = _LIMITED.get(name, (kind,))
+            if isinstance(kind, str) and kind not in limited:
                 message = f"{key} is not used: it limits the type {limited[0]}, "
-                message += f"got {given}"
+                message += f"got {kind}"
                 reading.warn((*path, key), message)
     for least, most in _BOUNDS:
         low, high = limits.get(least), limits.get(most)
@@ -212,7 +212,7 @@ def check_value(
     if checker.defect is not None or checker.valid(value):
         return
     if key == "example" and checker.valid(checker.coerce(value)[0]):
-        return  # the documents write every example as text
-    got = checker.problems(value)
-    expected = got[0].expected if got else type_text(schema)
+        return  # the protocol documents write every example as text
+    problems = checker.problems(value)
+    expected = problems[0].expected if problems else type_text(schema)
     reading.warn(path, f"{key}: expected {expected}, got {value!r}")

@@ -26,7 +26,7 @@ from neuraxis.schema.describe import (
     FORMATS,
     LIMITS,
     NODE,
-    is_sayable,
+    is_literal,
     line,
     members_of,
 )
@@ -53,14 +53,14 @@ def node_from_schema(
 
     `flag` is `required` for parameters and `optional` for responses (rule B39).
     """
-    lost = [] if loss is None else loss
+    losses = [] if loss is None else loss
     root: Mapping[str, Json] = {}
     if isinstance(schema, Mapping):
         root = cast("Mapping[str, Json]", schema)
     definitions: Mapping[str, Json] = root.get("$defs") or {}
-    writer = _Writer(definitions=definitions, flag=flag, loss=lost, written=set())
+    writer = _Writer(definitions=definitions, flag=flag, loss=losses, written=set())
     if is_deeper(schema, _DEEPEST):
-        lost.append(f"root: what is nested deeper than {_DEEPEST} levels")
+        losses.append(f"root: what is nested deeper than {_DEEPEST} levels")
         return {"type": "Any"}
     return writer.node(schema, "")
 
@@ -78,91 +78,94 @@ class _Writer(Struct, kw_only=True):
             if schema is False:
                 self.loss.append(f"{where or 'root'}: the schema false")
             return {"type": "Any"}
-        given = cast("Mapping[str, Json]", schema)
-        self.loss += [f"{where or 'root'}: {key}" for key in given if key not in _KEPT]
+        fields = cast("Mapping[str, Json]", schema)
+        self.loss += [f"{where or 'root'}: {key}" for key in fields if key not in _KEPT]
         node: dict[str, Json] = {"type": None}
-        if given.get(RAW_KEY) is True:
-            given = {**without_reference(given, RAW_KEY), "x-asset-ref": True}
+        if fields.get(RAW_KEY) is True:
+            fields = {**without_reference(fields, RAW_KEY), "x-asset-ref": True}
             node[RAW_WORD] = False
-        inner, nullable = _without_null(given)
+        inner, nullable = _without_null(fields)
         node["type"] = self.type(inner, where, node)
         if nullable:
             node["nullable"] = True
         for key in ("description", "default"):
-            if key in given:
-                node[key] = given[key]
-        examples: Json = given.get("examples")
+            if key in fields:
+                node[key] = fields[key]
+        examples: Json = fields.get("examples")
         if isinstance(examples, list) and examples:
             node["example"] = examples[0]
-        if given.get("x-asset-ref") is True:
+        if fields.get("x-asset-ref") is True:
             node["asset_ref_acceptable"] = True
         for word, mark in FLAGS.items():
-            if given.get(mark) is True:
+            if fields.get(mark) is True:
                 node[word] = True
-        if given.get(TRUSTED_KEY) is True:
+        if fields.get(TRUSTED_KEY) is True:
             node[TRUSTED_WORD] = True
-        if FILE_KEY in given:
-            node[FILE_WORD] = given[FILE_KEY]
-        if given.get("x-optional") is True:
+        if FILE_KEY in fields:
+            node[FILE_WORD] = fields[FILE_KEY]
+        if fields.get("x-optional") is True:
             node["required"] = False
         return node
 
     def type(
-        self, given: Mapping[str, Json], where: str, node: dict[str, Json]
+        self, schema: Mapping[str, Json], where: str, node: dict[str, Json]
     ) -> Json:
         """Return the value of `type`; other keys go into `node`."""
-        if "$ref" in given:
-            return self.reference(str(given["$ref"]), where)
-        if isinstance(given.get("properties"), Mapping):
-            return self.fields(given, where)
+        if "$ref" in schema:
+            return self.reference(str(schema["$ref"]), where)
+        if isinstance(schema.get("properties"), Mapping):
+            return self.fields(schema, where)
         for key in ("format", *LIMITS):
-            if key in given and not (key == "format" and given[key] in FORMATS):
-                node[key] = given[key]
-        if "enum" in given or "const" in given:
-            node["enum"] = [m for m in members_of(given) if m is not None]
+            if key in schema and not (key == "format" and schema[key] in FORMATS):
+                node[key] = schema[key]
+        if "enum" in schema or "const" in schema:
+            node["enum"] = [m for m in members_of(schema) if m is not None]
             return line(
-                {"type": given.get("type", _enum_type(members_of(given)))}, NODE
+                {"type": schema.get("type", _enum_type(members_of(schema)))}, NODE
             )
-        items: Json = given.get("items")
-        if given.get("type") == "array" and isinstance(items, Mapping) and items:
-            return self.items(cast("Mapping[str, Json]", items), where, node, given)
-        if given.get("type") == "object" and given.get("additionalProperties") is False:
+        items: Json = schema.get("items")
+        if schema.get("type") == "array" and isinstance(items, Mapping) and items:
+            return self.items(cast("Mapping[str, Json]", items), where, node, schema)
+        if (
+            schema.get("type") == "object"
+            and schema.get("additionalProperties") is False
+        ):
             return {}
-        return self.text(given, where)
+        return self.text(schema, where)
 
-    def text(self, given: Mapping[str, Json], where: str) -> str:
-        """Return a type that fits one line, noting what is lost."""
-        if is_deeper(given, DEEPEST):
+    def text(self, schema: Mapping[str, Json], where: str) -> str:
+        """Return a type that fits one line, and note losses."""
+        if is_deeper(schema, DEEPEST):
             self.loss.append(f"{where or 'root'}: what is nested deeper in the type")
-        arms: Json = given.get("anyOf") or given.get("oneOf") or ()
-        parts = [*cast("list[Json]", arms), *(given.get("prefixItems") or ())]
+        arms: Json = schema.get("anyOf") or schema.get("oneOf") or ()
+        parts = [*cast("list[Json]", arms), *(schema.get("prefixItems") or ())]
         for key in ("items", "additionalProperties"):
-            if isinstance(given.get(key), Mapping):
-                parts.append(given[key])
+            if isinstance(schema.get(key), Mapping):
+                parts.append(schema[key])
         for part in parts:
             if isinstance(part, Mapping):
-                inside = cast("Mapping[str, Json]", part)
-                if "properties" in inside:
+                part_schema = cast("Mapping[str, Json]", part)
+                if "properties" in part_schema:
                     self.loss.append(f"{where or 'root'}: fields of an object inside")
-                if "$ref" in inside:
-                    self.reference(str(inside["$ref"]), where)
-                if not all(map(is_sayable, inside.get("enum", ()))):
+                if "$ref" in part_schema:
+                    self.reference(str(part_schema["$ref"]), where)
+                if not all(map(is_literal, part_schema.get("enum", ()))):
                     self.loss.append(f"{where or 'root'}: enum inside")
                 self.loss += [
                     f"{where or 'root'}: {key} inside"
                     for key in (*LIMITS, "format")
-                    if key in inside
+                    if key in part_schema
                     and key != "uniqueItems"
-                    and inside[key] not in FORMATS
+                    and part_schema[key] not in FORMATS
                 ]
-        return line(given, NODE)
+        return line(schema, NODE)
 
     def items(
         self,
         items: Mapping[str, Json],
         where: str,
         node: dict[str, Json],
-        given: Mapping[str, Json],
+        schema: Mapping[str, Json],
     ) -> Json:
         inner, nullable = _without_null(items)
         if isinstance(inner.get("properties"), Mapping) and not nullable:
@@ -174,15 +177,15 @@ class _Writer(Struct, kw_only=True):
             plain = {k: v for k, v in inner.items() if k not in extra}
             if "enum" in extra and "type" not in plain:
                 plain["type"] = _enum_type(extra["enum"])
-            return line({**given, "items": _with_null(plain, nullable)}, NODE)
-        return self.text(given, where)
+            return line({**schema, "items": _with_null(plain, nullable)}, NODE)
+        return self.text(schema, where)
 
-    def fields(self, given: Mapping[str, Json], where: str) -> dict[str, Json]:
-        required: Any = given.get("required") or ()
-        if given.get("additionalProperties") is not False:
+    def fields(self, schema: Mapping[str, Json], where: str) -> dict[str, Json]:
+        required: Any = schema.get("required") or ()
+        if schema.get("additionalProperties") is not False:
             self.loss.append(f"{where or 'root'}: additionalProperties")
         written: dict[str, Json] = {}
-        for name, field in given["properties"].items():
+        for name, field in schema["properties"].items():
             node = self.node(field, f"{where}.{name}" if where else name)
             if name not in required:
                 node[self.flag] = self.flag == "optional"
@@ -195,16 +198,16 @@ class _Writer(Struct, kw_only=True):
         if name in self.written or not isinstance(body, Mapping):
             return name
         self.written.add(name)
-        given = cast("Mapping[str, Json]", body)
-        if isinstance(given.get("properties"), Mapping):
-            return {"_type_ref": name, **self.fields(given, name)}
-        items: Json = given.get("items")
+        definition = cast("Mapping[str, Json]", body)
+        if isinstance(definition.get("properties"), Mapping):
+            return {"_type_ref": name, **self.fields(definition, name)}
+        items: Json = definition.get("items")
         if isinstance(items, Mapping) and "properties" in items:
             fields = self.fields(cast("Mapping[str, Json]", items), name)
-            listed = [{"name": key, **field} for key, field in fields.items()]
-            return [{"_type_ref": name}, *listed]
+            entries = [{"name": key, **field} for key, field in fields.items()]
+            return [{"_type_ref": name}, *entries]
         self.loss.append(f"{where or 'root'}: the definition {name}")
-        return self.text(given, where)
+        return self.text(definition, where)
 
 
 def _enum_type(members: list[Json]) -> list[str]:
@@ -212,23 +215,23 @@ def _enum_type(members: list[Json]) -> list[str]:
     return list(dict.fromkeys(names[type(m)] for m in members if type(m) in names))
 
 
-def _without_null(given: Mapping[str, Json]) -> tuple[Mapping[str, Json], bool]:
+def _without_null(schema: Mapping[str, Json]) -> tuple[Mapping[str, Json], bool]:
     """Return the schema without its null arm, and whether it had one."""
-    kinds: Json = given.get("type")
+    kinds: Json = schema.get("type")
     if (
         isinstance(kinds, list)
         and "null" in kinds
         and len(cast("list[str]", kinds)) > 1
     ):
-        rest = [kind for kind in cast("list[str]", kinds) if kind != "null"]
-        return {**given, "type": rest[0] if len(rest) == 1 else rest}, True
-    arms: Json = given.get("anyOf")
+        kinds_ = [kind for kind in cast("list[str]", kinds) if kind != "null"]
+        return {**schema, "type": kinds_[0] if len(kinds_) == 1 else kinds_}, True
+    arms: Json = schema.get("anyOf")
     if isinstance(arms, list) and {"type": "null"} in arms:
-        others = [arm for arm in cast("list[Json]", arms) if arm != {"type": "null"}]
-        if len(others) == 1 and isinstance(others[0], Mapping):
-            outer = {key: value for key, value in given.items() if key != "anyOf"}
-            return {**cast("Mapping[str, Json]", others[0]), **outer}, True
-    return given, False
+        arms_ = [arm for arm in cast("list[Json]", arms) if arm != {"type": "null"}]
+        if len(arms_) == 1 and isinstance(arms_[0], Mapping):
+            siblings = {key: value for key, value in schema.items() if key != "anyOf"}
+            return {**cast("Mapping[str, Json]", arms_[0]), **siblings}, True
+    return schema, False
 
 
 def _with_null(plain: Mapping[str, Json], nullable: bool) -> Json:

@@ -1,8 +1,8 @@
 """Bubblewrap backend: a new namespace for every run, without privileges.
 
-Inside there are the system's programs and the interpreter, read-only, the workspace
-at `/workspace`, small temporary folders, no network, no other process, and no root.
-Where the runtime is root, `launch.py` first becomes the job's user: started by root,
+It contains the system's programs and the interpreter (read-only), the workspace at
+`/workspace` and small temporary folders; there is no network, no other process and no
+root. If the runtime is root, `launch.py` first becomes the job's user: started by root,
 bubblewrap would leave the kernel's settings writable.
 """
 
@@ -45,13 +45,13 @@ def find(workspace: Path) -> str:
     """Find the program on PATH, outside folders that scripts can write.
 
     Raises:
-        CannotStart: there is none, or only ones that must not be trusted.
+        CannotStart: there is none, or only untrusted ones.
     """
     passed: list[str] = []
-    here = Path(os.path.realpath("."))
+    current = Path(os.path.realpath("."))
     forbidden = [Path(os.path.realpath(workspace))]
-    if here != Path("/"):
-        forbidden.append(here)
+    if current != Path("/"):
+        forbidden.append(current)
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         path = Path(folder) / "bwrap"
         try:
@@ -59,9 +59,9 @@ def find(workspace: Path) -> str:
             entry = real.stat()
         except OSError:
             continue
-        named = Path(os.path.normpath(path))
+        candidate = Path(os.path.normpath(path))
         if not os.path.isabs(folder) or any(
-            place in form.parents for place in forbidden for form in (real, named)
+            place in form.parents for place in forbidden for form in (real, candidate)
         ):
             passed.append(f"{path} (in the workspace or the current folder)")
         elif (
@@ -72,13 +72,13 @@ def find(workspace: Path) -> str:
             passed.append(f"{path} (others could have changed it)")
         elif os.access(real, os.X_OK):
             return str(real)
-    found = f"; not taken: {', '.join(passed)}" if passed else ""
-    raise CannotStart(f"bubblewrap (the program bwrap) is not installed{found}")
+    passed_text = f"; not taken: {', '.join(passed)}" if passed else ""
+    raise CannotStart(f"bubblewrap (the program bwrap) is not installed{passed_text}")
 
 
 def _version(program: str) -> tuple[int, ...]:
     try:
-        result = subprocess.run(
+        process = subprocess.run(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -88,7 +88,7 @@ def _version(program: str) -> tuple[int, ...]:
         ).stdout.decode("ascii", "replace")
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotStart(f"{program} does not run ({error})") from error
-    numbers = re.search(r"(\d{1,6})\.(\d{1,6})", result)
+    numbers = re.search(r"(\d{1,6})\.(\d{1,6})", process)
     return tuple(map(int, numbers.groups())) if numbers else (0,)
 
 
@@ -124,8 +124,8 @@ def _workspace(job: Job, sources: dict[Path, str]) -> list[str]:
             args += ["--ro-bind", str(place), f"{WORKSPACE}/{name}"]
     for root in job.roots:
         if job.workspace in root.parents:
-            below = f"{WORKSPACE}/{root.relative_to(job.workspace)}"
-            args += ["--ro-bind", sources[root], below]
+            inner = f"{WORKSPACE}/{root.relative_to(job.workspace)}"
+            args += ["--ro-bind", sources[root], inner]
     return args
 
 
@@ -167,8 +167,8 @@ def arguments(
         args += ["--ro-bind", os.path.realpath(interpreter.python()), str(link)]
     args += _workspace(job, sources)
     if not os.path.exists(_LIMITER):
-        own = launcher()[-1]
-        args += ["--ro-bind", own, "/launch.py"]
+        launch_program = launcher()[-1]
+        args += ["--ro-bind", launch_program, "/launch.py"]
     args += ["--chdir", WORKSPACE, "--remount-ro", "/dev", "--remount-ro", "/"]
     args += ["--seccomp", str(seccomp_fd), "--info-fd", str(info)]
     return [*args, "--", *_limited(job, env)]
@@ -206,18 +206,18 @@ def prepare(job: Job) -> Launch:
         for index, root in enumerate(job.roots):
             plan["mounts"].append([sources[root], str(index)])
             sources[root] = str(base / str(index))
-    info, info_end = os.pipe()
+    info, info_writer = os.pipe()
     fd = os.memfd_create("neuraxis-seccomp") if sys.platform == "linux" else -1
     os.write(fd, rules)
     os.lseek(fd, 0, os.SEEK_SET)
-    command = (program, *arguments(job, sources, fd, info_end))
+    command = (program, *arguments(job, sources, fd, info_writer))
     if job.uid is None:
         return Launch(
             kind="bubblewrap",
             argv=command,
             env={},
             cwd=Path("/"),
-            fds=(fd, info_end),
+            fds=(fd, info_writer),
             info=info,
         )
     status, report = os.pipe()
@@ -227,7 +227,7 @@ def prepare(job: Job) -> Launch:
         argv=(*launcher(), json.dumps(plan)),
         env={},
         cwd=Path("/"),
-        fds=(fd, info_end, report),
+        fds=(fd, info_writer, report),
         status=status,
         info=info,
     )

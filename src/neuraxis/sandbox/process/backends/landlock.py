@@ -39,7 +39,7 @@ _SCOPED = 0b11
 _SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/sbin")
 _ETC = (
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives"),
-    "/etc/mime.types",  # which `mimetypes` reads, and so openpyxl
+    "/etc/mime.types",  # `mimetypes` reads it, and so does openpyxl
 )
 _ETC_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
@@ -50,8 +50,8 @@ def abi() -> int:
     if sys.platform != "linux":
         return 0
     libc = ctypes.CDLL(None, use_errno=True)
-    found: int = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
-    return max(found, 0)
+    version: int = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
+    return max(version, 0)
 
 
 def _handled(version: int, network: bool) -> list[int]:
@@ -83,8 +83,8 @@ def _rules(job: Job, files: int) -> list[list[Any]]:
         real = os.path.realpath(path)
         if not os.path.lexists(real):
             continue
-        kept = rights if os.path.isdir(real) else rights & _OF_FILES
-        rules.append([real, kept & files])
+        allowed = rights if os.path.isdir(real) else rights & _OF_FILES
+        rules.append([real, allowed & files])
     return rules
 
 
@@ -106,8 +106,8 @@ def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
 
     Args:
         job: what to run.
-        plan: what `launch.py` does beside the usual, and instead of it.
-        kind: the name that the outcome tells.
+        plan: additions to, and replacements in, the usual plan of `launch.py`.
+        kind: the sandbox name in the outcome.
     """
     lifeline, hold = os.pipe()
     status, report = os.pipe()
@@ -126,8 +126,8 @@ def supervised(job: Job, plan: dict[str, Any], kind: str) -> Launch:
     owner = os.geteuid() if job.uid is None else job.uid
     if owner != 0:
         # Only used where `launch.py` cannot count this tree alone.
-        most = usage.tasks_of_user(owner) + job.limits.processes + 2
-        limits["NPROC"] = [most, most]
+        max_tasks = usage.tasks_of_user(owner) + job.limits.processes + 2
+        limits["NPROC"] = [max_tasks, max_tasks]
     plan["rlimits"] = limits
     return Launch(
         kind=kind,
@@ -162,11 +162,11 @@ def prepare(job: Job) -> Launch:
     """Return a launch that runs the job under Landlock.
 
     Raises:
-        CannotStart: the kernel has no Landlock, or the job cannot be held by it.
+        CannotStart: the kernel has no Landlock, or it cannot confine the job.
     """
     plan = _walls(job)
-    inside = str(Path(__file__).parents[1] / "child" / "site")
-    plan["env"] = {**environment(str(job.workspace)), "PYTHONPATH": inside}
+    site_folder = str(Path(__file__).parents[1] / "child" / "site")
+    plan["env"] = {**environment(str(job.workspace)), "PYTHONPATH": site_folder}
     return supervised(job, plan, "landlock")
 
 

@@ -66,7 +66,7 @@ def prepare(job: Job) -> Launch:
     """Return a launch that runs the job under a profile.
 
     Raises:
-        CannotStart: this is no macOS, or the job cannot be held by a profile.
+        CannotStart: this is not macOS, or a profile cannot confine the job.
     """
     if sys.platform != "darwin" or not os.path.exists(PROGRAM):
         raise CannotStart("sandbox-exec is a part of macOS only")

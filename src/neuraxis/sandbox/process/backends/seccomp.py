@@ -1,8 +1,8 @@
 """Seccomp filter: the system calls a script may make, as classic BPF.
 
-`program` gives the bytes of `struct sock_filter[]` for x86_64 or aarch64. Everything
-is allowed but what is listed here: a filter narrows what namespaces or Landlock leave
-open, it is no sandbox of its own. Calls of another architecture or ABI end the process.
+`program` returns the bytes of `struct sock_filter[]` for x86_64 or aarch64. Everything
+not listed here is allowed: the filter complements namespaces or Landlock and is not a
+sandbox by itself. Calls of another architecture or ABI end the process.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ lsm_list_modules 461 461
 """
 # Reported as missing, so that libraries fall back to older calls.
 _ABSENT = "clone3 435 435  openat2 437 437  memfd_create 319 279  memfd_secret 447 447"
-# Without namespaces of its own, a script must not touch what belongs to others. These
-# cannot be told apart by place, so they do nothing and say that they worked: copying a
-# file with its mode and times is common, and needs neither.
+# Without its own namespaces, a script must not touch other programs' files. The
+# filter cannot see which file is meant, so these calls do nothing and report success:
+# copying a file with its mode and times is common, and needs neither.
 _FAKED = """
 chmod 90 -1  fchmod 91 52  fchmodat 268 53  fchmodat2 452 452  chown 92 -1
 fchown 93 55  lchown 94 -1  fchownat 260 54  setxattr 188 5  lsetxattr 189 6
@@ -61,7 +61,7 @@ fsetxattr 190 7  removexattr 197 14  lremovexattr 198 15  fremovexattr 199 16
 setxattrat 463 463  removexattrat 466 466  utime 132 -1  utimes 235 -1
 futimesat 261 -1  utimensat 280 88
 """
-# Landlock says nothing of them: they would show what happens to files outside.
+# Landlock does not cover them: they would reveal changes to files outside.
 _WATCHING = """
 inotify_init 253 -1  inotify_init1 294 26  inotify_add_watch 254 27
 inotify_rm_watch 255 28
@@ -130,8 +130,8 @@ def _for(number: int, body: Code) -> Code:
     """Apply `body` to this call only; reload the number afterwards."""
     if number < 0:
         return []
-    whole = [*body, (_LOAD, 0, 0, _NUMBER_AT)]
-    return [(_EQUAL, 0, len(whole), number), *whole]
+    body_ = [*body, (_LOAD, 0, 0, _NUMBER_AT)]
+    return [(_EQUAL, 0, len(body_), number), *body_]
 
 
 def _when(kind: int, values: tuple[int, ...], then: Code) -> Code:
@@ -156,10 +156,10 @@ def _family(machine: str, families: list[int]) -> Code:
         # One half of a pair of datagram sockets can send to any socket of the host.
         stream = _when(_EQUAL, (_STREAM,), _give(_ALLOW))
         kind = [*_argument(1), (_AND, 0, 0, 0xF), *stream, *_refuse()]
-    other = _refuse(errno.EAFNOSUPPORT)
+    refusal = _refuse(errno.EAFNOSUPPORT)
     return code + _for(
         _number("socketpair", machine),
-        [*_argument(0), (_EQUAL, 0, len(kind), unix), *kind, *other],
+        [*_argument(0), (_EQUAL, 0, len(kind), unix), *kind, *refusal],
     )
 
 
@@ -172,8 +172,8 @@ def _set_id_bits(machine: str) -> Code:
         code += _for(_number(name, machine), [*_argument(index), *bits])
     for name, index in {"open": 1, "openat": 2}.items():
         mode = [*_argument(index + 1), *bits]
-        made = [*_argument(index), (_ANY, 0, len(mode), _O_CREATES), *mode]
-        code += _for(_number(name, machine), made)
+        opened = [*_argument(index), (_ANY, 0, len(mode), _O_CREATES), *mode]
+        code += _for(_number(name, machine), opened)
     devices = _when(_EQUAL, (0o020000, 0o060000), _refuse())
     for name, index in {"mknod": 1, "mknodat": 2}.items():
         kind = [*_argument(index), (_AND, 0, 0, 0o170000), *devices, *bits]
@@ -193,9 +193,9 @@ def program(
     """Return the BPF program of the filter.
 
     Args:
-        machine: as `os.uname().machine` says it.
-        private: there are namespaces of its own (bubblewrap).
-        network: sockets of the internet may be made though there is no such namespace.
+        machine: value of `os.uname().machine`.
+        private: whether the script has its own namespaces (bubblewrap).
+        network: whether internet sockets are allowed without such namespaces.
         sockets: UNIX sockets may be made, where `private`.
         signals: sending signals is safe, since something else keeps them inside.
         truncate: cutting a file by its name is safe, for the same reason.
@@ -221,8 +221,8 @@ def program(
         refused += _table(_GROUP, machine) + _table(_WATCHING, machine)
         faked = _table(_FAKED, machine)
         for number in _table(_OF_OTHERS, machine):
-            own = _when(_EQUAL, (0,), _give(_ALLOW))
-            code += _for(number, [*_argument(0), *own, *_refuse()])
+            own_process = _when(_EQUAL, (0,), _give(_ALLOW))
+            code += _for(number, [*_argument(0), *own_process, *_refuse()])
     if not signals:
         refused += _table(_SIGNALS, machine)
     if not truncate:

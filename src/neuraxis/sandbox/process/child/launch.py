@@ -41,10 +41,10 @@ FAILED = 125
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _check(result: int, what: str) -> int:
+def _check(result: int, action: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        raise OSError(number, f"{action}: {os.strerror(number)}")
     return result
 
 
@@ -100,9 +100,9 @@ def _drop_bound(read_all: bool) -> None:
 
 
 def _drop(read_all: bool) -> None:
-    kept = 1 << CAP_DAC_READ_SEARCH if read_all else 0
+    capability = 1 << CAP_DAC_READ_SEARCH if read_all else 0
     header = struct.pack("Ii", 0x20080522, 0)
-    data = struct.pack("6I", kept, kept, kept, 0, 0, 0)
+    data = struct.pack("6I", capability, capability, capability, 0, 0, 0)
     number = SYS_CAPSET[os.uname().machine]
     _check(_libc.syscall(number, header, data), "capset")
     if read_all:
@@ -119,12 +119,12 @@ def count_apart() -> None:
     # Becoming another user made root the owner of our files in /proc.
     _prctl(PR_SET_DUMPABLE, 1)
     _check(_libc.unshare(CLONE_NEWUSER), "unshare of the user namespace")
-    report = {
+    maps = {
         "setgroups": "deny",
         "uid_map": f"{uid} {uid} 1",
         "gid_map": f"{gid} {gid} 1",
     }
-    for name, text in report.items():
+    for name, text in maps.items():
         _write(f"/proc/self/{name}", text)
     _drop_bound(read_all=False)
     _drop(read_all=False)
@@ -139,7 +139,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _can_count_apart(plan: dict[str, Any]) -> bool:
-    """Check in a child whether the namespace is allowed and usable."""
+    """Check in a child process whether the namespace is allowed and usable."""
     # The check needs one right of root in there; no isolation means no right.
     if "landlock" not in plan or plan.get("read_all"):
         return False
@@ -158,35 +158,35 @@ def _can_count_apart(plan: dict[str, Any]) -> bool:
 def bound_tasks(plan: dict[str, Any]) -> str:
     """Limit the tasks of this tree alone through the kernel, where possible.
 
-    The plan is changed to the way that works here: a user namespace; else a control
-    group, which only root can make; else the limit on all of the user's tasks stays.
+    The plan is changed to the method that works here: a user namespace; else a control
+    group, which only root can create; else the limit on all of the user's tasks stays.
 
     Returns:
         The folder of the control group, to be removed; empty for none.
     """
-    most: int = plan["processes"]
+    max_tasks: int = plan["processes"]
     if _can_count_apart(plan):
         plan["apart"] = True
-        plan["rlimits"]["NPROC"] = [most, most]
-    elif folder := _control_group(most):
+        plan["rlimits"]["NPROC"] = [max_tasks, max_tasks]
+    elif folder := _control_group(max_tasks):
         plan["group"] = folder
         plan["rlimits"].pop("NPROC", None)
         return folder
     return ""
 
 
-def _control_group(most: int) -> str:
+def _control_group(max_tasks: int) -> str:
     """Create a control group with that task limit; return empty if impossible."""
     if os.geteuid() != 0:
         return ""
     try:
         with open("/proc/self/cgroup", encoding="utf-8") as file:
-            mine = [line.rstrip("\n").split(":", 2) for line in file]
+            groups = [line.rstrip("\n").split(":", 2) for line in file]
         with open("/proc/self/mounts", encoding="utf-8") as file:
             places = [line.split()[1:4] for line in file]
     except OSError:
         return ""
-    for _, controllers, path in mine:
+    for _, controllers, path in groups:
         for place, kind, options in places:
             if controllers:
                 fits = kind == "cgroup" and "pids" in controllers.split(",")
@@ -194,17 +194,17 @@ def _control_group(most: int) -> str:
             else:
                 fits = kind == "cgroup2"
             folder = f"{place}/{path.strip('/')}/neuraxis-{os.getpid()}"
-            if fits and _limited_group(folder, most):
+            if fits and _limited_group(folder, max_tasks):
                 return folder
     return ""
 
 
-def _limited_group(folder: str, most: int) -> bool:
+def _limited_group(folder: str, max_tasks: int) -> bool:
     try:
-        # A leftover of an earlier process with our number.
+        # left by an earlier process with our number
         with suppress(FileExistsError):
             os.mkdir(folder, 0o755)
-        _write(f"{folder}/pids.max", str(most))
+        _write(f"{folder}/pids.max", str(max_tasks))
     except OSError:
         with suppress(OSError):
             os.rmdir(folder)
@@ -218,9 +218,9 @@ def limit(values: dict[str, list[int]]) -> None:
         kind: int = getattr(resource, f"RLIMIT_{name}", -1)
         if kind < 0:
             continue
-        most = resource.getrlimit(kind)[1]
-        if most != resource.RLIM_INFINITY:
-            soft, hard = min(soft, most), min(hard, most)
+        hard_limit = resource.getrlimit(kind)[1]
+        if hard_limit != resource.RLIM_INFINITY:
+            soft, hard = min(soft, hard_limit), min(hard, hard_limit)
         resource.setrlimit(kind, (soft, hard))
 
 
@@ -291,13 +291,13 @@ def _descendants() -> list[int]:
                 continue
             parent = int(text[text.rfind(b")") + 2 :].split()[1])
             children.setdefault(parent, []).append(int(name))
-    found: list[int] = []
-    waiting = [os.getpid()]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
-    return found
+    descendants: list[int] = []
+    pending = [os.getpid()]
+    while pending:
+        direct = children.get(pending.pop(), [])
+        descendants += direct
+        pending += direct
+    return descendants
 
 
 def sweep(group: int) -> None:
@@ -338,9 +338,9 @@ def supervise(child: int, lifeline: int) -> int:
     while code < 0:
         pid, status = 0, 0
         try:
-            while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                if found[0] == child:
-                    pid, status = found
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if ended[0] == child:
+                    pid, status = ended
                     break
         except ChildProcessError:
             code = FAILED

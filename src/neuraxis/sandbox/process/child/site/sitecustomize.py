@@ -4,7 +4,7 @@ The standard library's locks are named semaphores and its shared values files, b
 /dev/shm, which belongs to every program of the user and is not granted. Here a lock is
 an event counter of the kernel, which forked processes inherit, and a shared value lies
 in the script's own folder. Processes that are spawned and not forked cannot share a
-lock this way; they are told so, as without it.
+lock this way; they get an error, as without it.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class SemLock:
             return True
         until = None if timeout is None else time.monotonic() + max(0.0, timeout)
         while not self._taken():
-            left = None if until is None else until - time.monotonic()
-            if not block or (left is not None and left <= 0):
+            remaining = None if until is None else until - time.monotonic()
+            if not block or (remaining is not None and remaining <= 0):
                 return False
-            waiting = select.poll()
-            waiting.register(self.handle, select.POLLIN)
-            waiting.poll(None if left is None else left * 1000)
+            poller = select.poll()
+            poller.register(self.handle, select.POLLIN)
+            poller.poll(None if remaining is None else remaining * 1000)
         self._times += 1
         self._owner = threading.get_ident()
         return True
@@ -96,9 +96,9 @@ class SemLock:
         return self._times > 0 and self._owner == threading.get_ident()
 
     def _is_zero(self) -> bool:
-        waiting = select.poll()
-        waiting.register(self.handle, select.POLLIN)
-        return not waiting.poll(0)
+        poller = select.poll()
+        poller.register(self.handle, select.POLLIN)
+        return not poller.poll(0)
 
     def _get_value(self) -> int:
         raise NotImplementedError  # Systems without sem_getvalue raise the same error.
