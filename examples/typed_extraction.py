@@ -1,4 +1,4 @@
-"""A typed answer: what is wrong is told to the model, and mended."""
+"""A typed answer: mistakes are reported to the model, which corrects them."""
 
 import datetime
 import sys

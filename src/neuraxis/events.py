@@ -31,7 +31,7 @@ class SessionStarted(Struct, frozen=True, kw_only=True):
     origins: tuple[Json, ...] = ()
     """Origins of a nested session's request and memory."""
     key: str = ""
-    """Random part of the idempotency keys of the session's calls, the same for good."""
+    """Random part of the session's idempotency keys; it never changes."""
 
 
 class MessageSent(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class ModelStarted(Struct, frozen=True, kw_only=True):
     turn: int
     model: str
     again: bool = False
-    """Whether its reply broke off: what came of that is void, and it begins anew."""
+    """Whether the reply broke off: discard what came of it, it begins anew."""
 
 
 class ModelChunk(Struct, frozen=True, kw_only=True):

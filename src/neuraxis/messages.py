@@ -19,7 +19,7 @@ Path = tuple[str | int, ...]
 ErrorCode = Literal[
     "malformed_reply",  # The reply does not have the dialect's form.
     "truncated_reply",  # The model was cut off; nothing of the reply runs.
-    "invalid_output",  # The answer does not have the requested form.
+    "invalid_output",  # The answer does not match the requested form.
     "duplicate_key",  # A JSON object of the reply has a key twice.
     "receiver_id_not_allowed",
     "unknown_plugin",
@@ -220,7 +220,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     note: str = ""
     """Note of the model adapter for the journal (retries, tiers)."""
     carried: str = ""
-    """What the adapter wants back with this turn, opaque; whole, in one chunk."""
+    """Opaque data to send back to the provider with this turn; whole, in one chunk."""
     annotations: tuple[Json, ...] = ()
     """Citations and sources of the text, each as the server writes it."""
     model: str = ""

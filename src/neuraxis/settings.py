@@ -450,7 +450,7 @@ def _wrong_value(key: str, value: Json) -> str:
     if key.startswith("models."):
         return wrong_option(key, value)
     if key in _TEXTS and not isinstance(value, str):
-        return f"{key}: expected a text in quotes, got {describe_given(value)}"
+        return f"{key}: expected a string in quotes, got {describe_given(value)}"
     if key == "plugins" and not isinstance(value, str):
         items = cast("list[Json]", value) if isinstance(value, list) else [value]
         if wrong := [item for item in items if not isinstance(item, str)]:

@@ -195,7 +195,7 @@ def test_a_date_is_compared_with_its_text(tmp_path: Path) -> None:
         ({"column": "city", "op": "gt", "value": 3}, "cannot be compared"),
         ({"column": "city", "op": "eq"}, "use is_empty"),
         ({"column": "city", "op": "in", "value": "Lyon"}, "expected a list"),
-        ({"column": "price", "op": "contains", "value": "1"}, "a column of texts"),
+        ({"column": "price", "op": "contains", "value": "1"}, "a column of strings"),
         ({"column": "price", "op": "like", "value": "1"}, "one of"),
         ({"column": "price", "op": "eq", "value": True}, "cannot be compared"),
     ],

@@ -54,7 +54,7 @@ def here(tmp_path: Path) -> Path:
         (
             ("call", "-p", "wrong", "greet", "--person", "Ada"),
             0,
-            "warning: hello.greet gave an answer that its description does not allow",
+            "warning: hello.greet returned a value that its description does not allow",
         ),
         (
             ("call", "-p", "raises", "greet", "--person", "Ada"),

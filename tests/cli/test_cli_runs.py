@@ -302,7 +302,9 @@ def test_options_that_would_do_nothing_are_told(here: Path) -> None:
     done = run("--yes-to", "files.write_fil", "go", replies=["There."])
     assert "expected plugin.command: files.write_file" in str(done.exception)
     done = run("--yes-to", "crm.move", "go", replies=["There."])
-    assert done.stderr.startswith("neuraxis: --yes-to crm.move fits no command here.")
+    assert done.stderr.startswith(
+        "neuraxis: --yes-to crm.move matches no command here."
+    )
     assert done.return_value == 0
     done = run("--yes-to", "files.*", "-q", "go", replies=["There."])
     assert done.stderr == ""

@@ -90,7 +90,7 @@ def test_plugins_check_tells_as_json_what_is_not_there(tmp_path: Path) -> None:
     done = neuraxis("plugins", "check", "--json", "nowhere", cwd=tmp_path)
     assert done.returncode == 1
     (row,) = json.loads(done.stdout)
-    assert "no such folder" in row["message"]
+    assert "known plugin" in row["message"]
     assert row["file"] == "nowhere"
 
 

@@ -81,7 +81,7 @@ def test_questions_are_listed_answered_and_the_run_goes_on() -> None:
     forgotten = [part for part in model("All is paid.") if part not in ("-p", "pay.py")]
     done = neuraxis("sessions", "resume", own, *forgotten)
     assert isinstance(done.exception, ConfigError)
-    assert "pay, which is not there" in str(done.exception)
+    assert "pay, which no plugin provides" in str(done.exception)
     done = neuraxis("sessions", "resume", own, *model("All is paid."))
     assert "All is paid." in done.stdout, (done.output, done.exception)
     assert Path("paid").read_text(encoding="utf-8") == "eve 4.5\n"

@@ -19,9 +19,9 @@ def look() -> str:
 @pytest.mark.parametrize(
     ("on_error", "said"),
     [
-        ("fail_fast", "fails, all after it is left out."),
-        ("retry", "fails, all after it is left out."),
-        ("continue", "fails, what depends on it is left out."),
+        ("fail_fast", "fails, all later steps are skipped."),
+        ("retry", "fails, all later steps are skipped."),
+        ("continue", "fails, the steps that depend on it are skipped."),
     ],
 )
 def test_C19_the_prompt_says_what_a_failed_step_does_here(
@@ -36,5 +36,5 @@ def test_C19_the_prompt_says_what_a_failed_step_does_here(
     with Session(model, plugins=[look], dialect=dialect, options=options) as session:
         prompt = session.prompt().messages[0].content
     assert said in prompt
-    assert prompt.count("left out") == 1
+    assert prompt.count("are skipped") == 1
     assert "{left_out}" not in prompt

@@ -224,7 +224,7 @@ async def test_R3_a_coroutine_that_swallows_its_cancellation_is_given_up(
     await asyncio.wait_for(ended.wait(), 5)
     await asyncio.sleep(0)
     assert "stubborn returned" in caplog.text
-    assert "thrown away" in caplog.text
+    assert "discarded" in caplog.text
 
 
 async def test_R3_a_cancelled_caller_does_not_wait_for_ever(

@@ -230,22 +230,22 @@ def test_an_item_that_ran_behind_a_failed_one_has_one_end(
     assert [event.value for event in ends if event.status == "skipped"] == [None, None]
     item, last = answer.calls[0].value[2], answer.calls[1]
     assert last.error is not None
-    assert last.error.message == "price was left out, since price (a1) did not work."
+    assert last.error.message == "price was skipped, because price (a1) failed."
     assert item == {
         "index": 2,
         "status": "skipped",
         "error": {
             "code": "skipped",
-            "message": "price was left out, since price (a1.1) did not work.",
+            "message": "price was skipped, because price (a1.1) failed.",
             "where": "price",
         },
     }
-    assert told(events).count("(a1.1) did not work") == 1
+    assert told(events).count("(a1.1) failed") == 1
     with Session.open(
         "s", journal=tmp_path / "j.db", model=ScriptedModel(["x"]), plugins=[price]
     ) as session:
         known = [message.content for message in session.history]
-        assert any("since price (a1) did not work" in content for content in known)
+        assert any("because price (a1) failed" in content for content in known)
         assert "a2" not in session.origins.results
 
 

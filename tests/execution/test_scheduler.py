@@ -468,7 +468,7 @@ def test_N8_continue_runs_what_does_not_depend_on_the_failure() -> None:
     statuses = [result.status for result in results]
     assert statuses == ["failed", "skipped", "done", "skipped", "done"]
     assert results[3].error is not None
-    assert "since read (a0) did not work" in results[3].error.message
+    assert "because read (a0) failed" in results[3].error.message
 
 
 @pytest.mark.parametrize(
@@ -541,7 +541,7 @@ def test_a_thread_that_is_late_keeps_its_place(ends: bool) -> None:
     told = [result.error and result.error.message for result in results]
     assert told == [
         "device did not end within 0.1 seconds. It was asked to stop and is still "
-        "running; what it returns is thrown away.",
+        "running; what it returns will be discarded.",
         None
         if ends
         else "device was not run: an earlier call of it was stopped and still runs. "

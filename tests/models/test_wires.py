@@ -280,7 +280,7 @@ def test_a_missing_key_is_told_at_once(
 @pytest.mark.parametrize("kind", ["anthropic", "gemini", "openai-responses"])
 def test_a_name_is_expected_behind_the_kind(kind: str) -> None:
     """A kind alone names no model."""
-    with pytest.raises(ConfigError, match=f"{kind}: expected {kind}:NAME"):
+    with pytest.raises(ConfigError, match=f"{kind}: the model's name is missing"):
         find_model(f"{kind}:", Settings())
 
 

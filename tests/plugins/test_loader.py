@@ -224,7 +224,7 @@ def test_what_comes_with_the_package() -> None:
 
 def test_names_that_lead_nowhere(tmp_path: Path) -> None:
     """They say what there is; a folder without a manifest says that."""
-    with pytest.raises(ConfigError, match="no such file, no such folder and no"):
+    with pytest.raises(ConfigError, match="not a file, a folder or a known plugin"):
         load_plugin("wether")
     with pytest.raises(ConfigError, match="Did you mean neuraxis:files"):
         load_plugin("files")
@@ -259,7 +259,7 @@ def test_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["~nosuchuser/x", "x" * 300, "y" * 300 + ".py"])
 def test_a_name_that_no_path_can_have_is_a_name(name: str) -> None:
     """Told as one that leads nowhere, whatever the system says of it."""
-    with pytest.raises(ConfigError, match="no such folder and no such name"):
+    with pytest.raises(ConfigError, match="not a file, a folder or a known plugin"):
         load_plugin(name)
 
 
@@ -350,8 +350,8 @@ def test_a_file_without_commands_says_what_there_is(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     begin = "from neuraxis import command\nfrom textwrap import dedent\n"
     for code, words in (
-        ("def add(a, b): return a\n", r"Write @command above .*: there is add$"),
-        ("x = 1\n", "Mark what a model may call with @command$"),
+        ("def add(a, b): return a\n", r"Write @command above .* may call: add$"),
+        ("x = 1\n", "Mark the functions that a model may call with @command$"),
         ("class D:\n    @command\n    def n(self): ...\n", r"hand .* plugins=\[D\]"),
     ):
         file.write_text(begin + code, encoding="utf-8")

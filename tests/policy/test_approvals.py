@@ -231,7 +231,7 @@ def test_no_terminal_no_question(tmp_path: Path) -> None:
     home = {"NEURAXIS_HOME": str(tmp_path / "home")}
     words = ["run", "-m", f"scripted:{script}", "go"]
     done = neuraxis(*words, cwd=tmp_path, **home)
-    assert "nobody can be asked" in done.stderr
+    assert "there is no one to ask" in done.stderr
     assert not (tmp_path / "neuraxis-workspace" / "a.txt").exists()
     neuraxis(*words, "--yes-to", "files.*", cwd=tmp_path, **home)
     assert (tmp_path / "neuraxis-workspace" / "a.txt").exists()
@@ -423,4 +423,6 @@ def test_an_answer_that_is_none_is_not_the_users_no() -> None:
     assert SENT == []
     assert error is not None
     assert "the user said no" not in error.message
-    assert "the program gave no answer that can be used" in error.message
+    assert (
+        "`approve` returned neither True, False nor one of the offers" in error.message
+    )

@@ -251,7 +251,7 @@ def test_an_argument_that_no_command_has_is_refused(
 @pytest.mark.parametrize("pattern", ["pay.refund", "pay", "Pay.*"])
 def test_a_pattern_meant_for_a_plugin_here_is_refused(pattern: str) -> None:
     """It has the plugin's name, and would never hold."""
-    told = r"fits no command.* expected plugin\.command: pay\.pay"
+    told = r"matches no command.* expected plugin\.command: pay\.pay"
     with pytest.raises(ConfigError, match=f"policy.rules.*{told}"):
         _with(Rule(verdict="deny", target=pattern))
     with pytest.raises(ConfigError, match=f"policy.yes_to.*{told}"):
@@ -265,8 +265,8 @@ def test_a_pattern_for_another_programs_plugin_is_kept(
     caplog.set_level("INFO", "neuraxis.policy")
     policy = Policy(rules=[Rule(verdict="deny", target="mail.*")], yes_to=["*.send"])
     Session(ScriptedModel([]), plugins=[pay], policy=policy).close()
-    assert 'target "mail.*" fits no command of this session' in caplog.text
-    assert '"*.send" fits no command of this session' in caplog.text
+    assert 'target "mail.*" matches no command of this session' in caplog.text
+    assert '"*.send" matches no command of this session' in caplog.text
 
 
 @pytest.mark.parametrize("pattern", ["bank.pay", "payment.*", "pya.*", "PAY*.x"])

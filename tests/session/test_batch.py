@@ -231,8 +231,8 @@ def _request(row: Any) -> Any:
         ("none", "row 'none': make: expected a function that returns a Session, got"),
         ("dialect", "row 'dialect': dialect"),
         ("key", "row 'key': KeyError: 'key'"),
-        ("request", "row 'request': request: expected a text, which .* got 7"),
-        (None, "row number 3: request: expected a text, which .* got None"),
+        ("request", "row 'request': request: expected a string, which .* got 7"),
+        (None, "row number 3: request: expected a string, which .* got None"),
     ],
 )
 async def test_what_a_row_raises_is_the_failure_of_that_row_alone(

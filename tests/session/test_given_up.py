@@ -48,7 +48,7 @@ async def test_R3_a_session_goes_on_after_a_command_that_swallows_its_limit(
         assert first.error is not None
         assert first.error.code == "timeout"
         assert "is still running" in first.error.message
-        assert "It may still do its work" in first.error.message
+        assert "It may still take effect" in first.error.message
         assert "was stopped" not in first.error.message
         second = await session.call(Call(id="2", plugin=None, command="other"))
         assert second.value == "here"

@@ -414,7 +414,7 @@ def test_N3_a_call_that_was_stopped_has_one_end(tmp_path: Path) -> None:
     ]
     assert ends == ["a1", "a2"]
     assert PAID == [1, 1]
-    assert asked[0].summary.startswith("pay.pay(amount=1): it is not known whether")
+    assert asked[0].summary.startswith("pay.pay(amount=1): it is unknown whether")
 
 
 @pytest.mark.parametrize("happened", [True, False])

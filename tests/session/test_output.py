@@ -183,7 +183,9 @@ def test_it_is_mended_at_most_twice() -> None:
         answer = session.run_sync("go")
         assert (answer.outcome, answer.text) == ("failed", "c")
         assert [item.code for item in answer.problems] == ["invalid_output"] * 3
-        with pytest.raises(NoAnswer, match=r"did not fit `output`.*no JSON") as raised:
+        with pytest.raises(
+            NoAnswer, match=r"did not match `output`.*no JSON"
+        ) as raised:
             _ = answer.output
         assert "Write the whole" not in str(raised.value)  # the model is told that
         assert session.run_sync("again").output == INVOICE

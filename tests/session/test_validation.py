@@ -133,7 +133,7 @@ def test_an_empty_request_is_told_and_not_asked(
 def test_a_request_is_a_text(text: Any) -> None:
     """Told at once, and the session can still be asked."""
     with Session(model=ScriptedModel(["done"])) as session:
-        with pytest.raises(ConfigError, match="the request: expected a text, got "):
+        with pytest.raises(ConfigError, match="the request: expected a string, got "):
             session.run_sync(text)
         assert session.run_sync("hi").text == "done"
 
@@ -153,9 +153,9 @@ def test_a_run_that_nobody_awaited_says_how_it_is_used() -> None:
         ('[search]\nprovidr = "x"', "search.providr: there is no such setting"),
         ('openai = "x"', r"openai: expected a table, written \[openai\]"),
         ('[model]\nname = "x"', "model.name: expected no table of that name"),
-        ("model = 3", "model: expected a text in quotes, got 3"),
-        ('dialect = ["intents"]', "dialect: expected a text in quotes, got a list"),
-        ("journal = true", "journal: expected a text in quotes, got True"),
+        ("model = 3", "model: expected a string in quotes, got 3"),
+        ('dialect = ["intents"]', "dialect: expected a string in quotes, got a list"),
+        ("journal = true", "journal: expected a string in quotes, got True"),
         ("plugins = 3", "plugins: expected a list of texts in quotes, got 3"),
         ("[models.m]\ntemprature = 1", r"models\.m\.temprature: .* mean temperature\?"),
         ('[models."gpt-4.1"]\nx = 1', r"models\.gpt-4\.1\.x: unknown option\."),
@@ -329,7 +329,7 @@ _CALL = Call(id="a1", plugin=None, command="one")
         ),
         (
             Call(id="a1", plugin=None, command=cast("str", one)),
-            r"Call\.command: expected a text, got a function",
+            r"Call\.command: expected a string, got a function",
         ),
     ],
 )
@@ -366,7 +366,7 @@ def test_how_a_call_is_watched_and_goes_on() -> None:
         session.run_sync("go", wrong)
     with pytest.raises(ConfigError, match="on_error: expected one of fail_fast, cont"):
         asyncio.run(session.call_all([_CALL], on_error=cast("Any", "skip")))
-    with pytest.raises(ConfigError, match="description: expected a text, got 5"):
+    with pytest.raises(ConfigError, match="description: expected a string, got 5"):
         session.attach("a note", wrong)
 
 

@@ -122,7 +122,7 @@ def asset_list(meta: Sequence[Json]) -> str:
     # A plugin's column names must not end the block.
     rows = rows.replace("```", "`\u200b``").replace("<!--", "<\\u0021--")
     return (
-        "Current AssetMeta list (what is kept; refer to it by its path, "
+        "Current AssetMeta list (stored objects; refer to one by its path, "
         "e.g. asset://ID/content/response):\n```json\n" + rows + "\n```"
     )
 

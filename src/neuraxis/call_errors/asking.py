@@ -22,7 +22,7 @@ INSTEAD = (
     "want instead."
 )
 """Advice to the model after a refusal."""
-NOBODY = "it needs the user's yes, and nobody can be asked"
+NOBODY = "it needs the user's approval, and there is no one to ask"
 
 
 def refused(why: str, way_out: str = "") -> str:

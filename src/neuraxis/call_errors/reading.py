@@ -85,14 +85,16 @@ def wrong_output(detail: str, problems: Sequence[Problem] = ()) -> CallError:
         code="invalid_output",
         where="answer",
         problems=tuple(problems),
-        message=f"The answer does not have the requested form: {detail}.{_AGAIN}",
+        message=f"The answer does not match the requested form: {detail}.{_AGAIN}",
     )
 
 
 def no_output(last: CallError, times: int) -> str:
     """Tell the program's author why the model's answers were invalid."""
     message = last.message.removesuffix(_AGAIN)
-    return f"{times} answers of the model did not fit `output`; the last one: {message}"
+    return (
+        f"{times} answers of the model did not match `output`; the last one: {message}"
+    )
 
 
 def only_words(part: Part) -> str:

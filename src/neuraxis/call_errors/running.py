@@ -48,7 +48,7 @@ def repeated_call(target: str, times: int) -> CallError:
         code="repeated_call",
         where=target,
         message=f"{target} was called {times} times with the same arguments. It was "
-        "not run again; its earlier result stands. Use it, or call something else.",
+        "not run again. Use its earlier result, or call something else.",
     )
 
 
@@ -101,10 +101,10 @@ def still_running(target: str, seconds: float, *, changes: bool = False) -> Call
     """
     message = (
         f"{target} did not end within {in_seconds(seconds)}. It was asked to stop and "
-        "is still running; what it returns is thrown away."
+        "is still running; what it returns will be discarded."
     )
     if changes:
-        message += " It may still do its work: check that before you call it again."
+        message += " It may still take effect: check that before you call it again."
     return CallError(code="timeout", where=target, message=message)
 
 
@@ -136,7 +136,7 @@ def cancelled(
     if still_running:
         message = (
             f"The run was stopped, by the user or by a limit. {target} was asked to "
-            "stop and is still running; what it returns is thrown away."
+            "stop and is still running; what it returns will be discarded."
         )
     return CallError(
         code="cancelled",
@@ -184,8 +184,8 @@ def unknown_before(target: str, calls: Sequence[str]) -> str:
     """Return why a command with unknown outcomes needs an approval."""
     names = ", ".join(calls)
     return (
-        f"it is not known whether an earlier call of {target} ({names}) had its "
-        "effect; this would be another one"
+        f"it is unknown whether an earlier call of {target} ({names}) took "
+        "effect; this would repeat it"
     )
 
 
@@ -216,7 +216,7 @@ def plugin_contract_error(target: str, problems: Sequence[Problem]) -> CallError
         where=target,
         problems=tuple(problems),
         fixable_by="author",
-        message=f"{target} gave an answer that its description does not allow: "
+        message=f"{target} returned a value that its description does not allow: "
         f"{problems_text}.",
     )
 
@@ -229,7 +229,7 @@ def skipped(target: str, because: str) -> CallError:
     return CallError(
         code="skipped",
         where=target,
-        message=f"{target} was left out, since {because} did not work.",
+        message=f"{target} was skipped, because {because} failed.",
     )
 
 
@@ -238,7 +238,11 @@ def left_out(*, goes_on: bool) -> str:
 
     `goes_on`: other steps still run (`on_error="continue"`).
     """
-    return "what depends on it is left out" if goes_on else "all after it is left out"
+    return (
+        "the steps that depend on it are skipped"
+        if goes_on
+        else "all later steps are skipped"
+    )
 
 
 def not_begun(target: str) -> CallError:
@@ -352,7 +356,7 @@ def loop_cut_off(
             f"{_items(left)} did not begin. Call it{scope} if still wanted."
         )
     if ended or unsure:
-        sentences.append("What became of each item that began stands in the response.")
+        sentences.append("The response says how each item that began ended.")
     is_unknown = bool(unsure) and not again
     return CallError(
         code="outcome_unknown" if is_unknown else "cancelled",

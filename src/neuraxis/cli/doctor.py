@@ -139,7 +139,7 @@ def _faults(settings: Settings) -> list[Finding]:
 
 def _extras() -> list[Finding]:
     extras = (
-        ("xllamacpp", "local", "your own weights"),
+        ("xllamacpp", "local", "models that run in this process (GGUF)"),
         ("trafilatura", "web", "pages as Markdown (FETCH_URL)"),
         ("ddgs", "search", "web search without a key"),
         ("polars", "tables", "tables"),

@@ -21,7 +21,9 @@ def mcp() -> None:
 @session_options(*CALLS)
 @click.option("--http", is_flag=True, help="Over HTTP on loopback; default: stdio.")
 @click.option("--host", default="127.0.0.1", help="A loopback address, for --http.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="0: any free port."
+)
 @click.option(
     "--prompt",
     "prompts",

@@ -112,7 +112,7 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "no_early_start": click.option(
         "--no-early-start",
         is_flag=True,
-        help="Run no call before the model's reply is complete.",
+        help="Start no call before the model's reply is complete.",
     ),
     "max_calls": click.option(
         "--max-calls",
@@ -378,7 +378,7 @@ def _uncommon(choices: Choices, settings: Settings, *, reopen: bool) -> Options:
 
 
 def _warn_of_unused(patterns: Sequence[str], session: Session) -> None:
-    """Warn of each `--yes-to` that fits no command.
+    """Warn of each `--yes-to` that matches no command.
 
     It is no error: it may be meant for the plugins of an agent inside a command. A
     batch, which reopens sessions, would repeat it for each row.
@@ -387,7 +387,10 @@ def _warn_of_unused(patterns: Sequence[str], session: Session) -> None:
     for pattern in patterns:
         if not fnmatch.filter(targets, pattern):
             close = did_you_mean(nearest(pattern, targets))
-            echo(f"neuraxis: --yes-to {pattern} fits no command here.{close}", err=True)
+            echo(
+                f"neuraxis: --yes-to {pattern} matches no command here.{close}",
+                err=True,
+            )
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
     _, built = _checked(file, given, options)
     if not _report_problems(built):
         return 1
-    echo(f"{file}: {counted(len(built.steps), 'step')}, nothing wrong")
+    echo(f"{file}: {counted(len(built.steps), 'step')}, no problems")
     return 0
 
 

@@ -194,7 +194,11 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
 @click.argument("session")
 @click.argument("question")
 @click.argument("changed", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--always", is_flag=True, help="Every call of this command here.")
+@click.option(
+    "--always",
+    is_flag=True,
+    help="Also approve later calls of this command in this session.",
+)
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 def approve(
     session: str,

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("-s", "--session", "given", help="A session's id, or its beginning.")
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
-@click.option("--yes", is_flag=True, help="Also files that were changed since then.")
+@click.option(
+    "--yes", is_flag=True, help="Also restore files that were changed since then."
+)
 def undo(given: str | None, journal: str | None, yes: bool) -> int:
     """Restore the files that the last run changed.
 

@@ -197,7 +197,7 @@ def _give_up(future: asyncio.Future[Any], call: Callable[[], Any]) -> bool:
         if not late.cancelled():
             how = "returned" if late.exception() is None else "raised"
         _LOG.warning(
-            "%s %s %.1f s after it was given up; what it gave is thrown away",
+            "%s %s %.1f s after it was given up; its result is discarded",
             name,
             how,
             time.monotonic() - since,

@@ -241,7 +241,7 @@ def read_reply(value: Scripted, where: str = "reply") -> ScriptedReply:
         return ScriptedReply(text=value)
     if not isinstance(value, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - files hold anything
         raise ConfigError(
-            f"{where}: expected a text or a mapping, got {quote(value)}. Write JSON "
+            f"{where}: expected a string or a mapping, got {quote(value)}. Write JSON "
             "that the model is to say as a block of text, after a line with '- |'."
         )
     for key in value:
@@ -305,7 +305,7 @@ def _native_call(value: Mapping[str, Json], index: int) -> NativeCall:
 def _text(value: Mapping[str, Json], key: str) -> str:
     text = value.get(key, "")
     if not isinstance(text, str):
-        raise TypeError(f"{key}: expected a text, got {quote(text)}")
+        raise TypeError(f"{key}: expected a string, got {quote(text)}")
     return text
 
 

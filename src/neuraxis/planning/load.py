@@ -154,7 +154,7 @@ def read_plan(text: str, file: str = "the plan") -> SavedPlan:
         reading.tell(("on_error",), f"one of {', '.join(get_args(OnError))}", on_error)
     description = root.get("description", "")
     if not isinstance(description, str):
-        reading.tell(("description",), "a text", description)
+        reading.tell(("description",), "a string", description)
     parameters = _parameters(root.get("parameters"), reading)
     calls = _calls(root.get("steps"), reading)
     if reading.wrong:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, error_of
-from neuraxis.formatting import did_you_mean, nearest
+from neuraxis.formatting import did_you_mean, nearest, quote
 from neuraxis.plugins.command_code import holder_of, is_bare
 from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.command import plugin_from
@@ -88,8 +88,8 @@ def load_plugin(
     hint = did_you_mean(close)
     listed = ", ".join(names) or "none"
     raise ConfigError(
-        f"plugin {name!r}: there is no such file, no such folder and no such name."
-        f"{hint} Names there are: {listed}"
+        f"plugin {quote(name)}: not a file, a folder or a known plugin."
+        f"{hint} Known plugins: {listed}"
     )
 
 

@@ -118,7 +118,9 @@ def _read(answer: object, asked: ApprovalAsked) -> tuple[bool, str]:
             "approve= returned %.60r for %s, so it is denied; to approve, return True "
             "or one of the texts in `offers`", answer, asked.id,
         )  # fmt: skip
-        raise NobodyToAsk("the program gave no answer that can be used")
+        raise NobodyToAsk(
+            "`approve` returned neither True, False nor one of the offers"
+        )
     return allowed, wider
 
 

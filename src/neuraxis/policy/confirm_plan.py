@@ -19,7 +19,10 @@ from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.plan_approval import plan_question
 
 _ORIGIN = "made of the request, by rules"
-_REASON = "rules made this plan, and it does more than read or write a new file"
+_REASON = (
+    "the offline planner made this plan, and it does more than read files or create "
+    "new ones"
+)
 
 
 async def confirm(steps: Sequence[Step], gate: Gate) -> str:

@@ -220,12 +220,12 @@ def _check_pattern(where: str, pattern: str, commands: Collection[str]) -> bool:
         return bool(here)
     if here:
         raise ConfigError(
-            f"{where} fits no command, so it would never apply; expected "
+            f"{where} matches no command, so it would never apply; expected "
             f"plugin.command: {listed(here, 5)}"
         )
     close, name = nearest(plugin, [own for _, own, _ in parts]), command or plugin
     near = [one for one, own, its in parts if own in close or its == name]
-    message = f"{where} fits no command of this session.{did_you_mean(near[:1])}"
+    message = f"{where} matches no command of this session.{did_you_mean(near[:1])}"
     _LOG.log(logging.WARNING if near else logging.INFO, message)
     return False
 

@@ -114,7 +114,7 @@ async def _one(
     try:
         text: Any = row if request is None else request(row)
         if not isinstance(text, str):
-            refuse("request", "a text, which `request=` returns for each row", text)
+            refuse("request", "a string, which `request=` returns for each row", text)
         given = None if deps is None else deps(row)
         session = make(row)
         if not isinstance(cast("Any", session), Session):

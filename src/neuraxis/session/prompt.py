@@ -125,7 +125,7 @@ class Prompts:
             text: Any = await given if inspect.isawaitable(given) else given
             if not isinstance(text, str):
                 raise ConfigError(
-                    "instructions: expected a function that gives a text, got "
+                    "instructions: expected a function that returns a string, got "
                     f"{describe_given(text)}"
                 )
             if text != self._text:

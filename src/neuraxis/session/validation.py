@@ -51,7 +51,7 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
     "instructions": (
         (str, type(None)),
         "__call__",
-        "a text, or a function of a Context that gives one",
+        "a string, or a function of a Context that returns one",
     ),
     "dialect": ((str,), "decode", "a dialect's name, such as 'intents', or a Dialect"),
     "journal": (_PATH, "append", 'a path, "memory", None or a Journal'),
@@ -281,10 +281,10 @@ def _is_number(value: Any) -> bool:
 
 
 _FIELDS = (
-    ("id", str, "a text"),
-    ("command", str, "a text"),
-    ("plugin", str | None, "a text, or None"),
-    ("name", str | None, "a text, or None"),
+    ("id", str, "a string"),
+    ("command", str, "a string"),
+    ("plugin", str | None, "a string, or None"),
+    ("name", str | None, "a string, or None"),
     ("max_items", int | None, "a whole number, or None"),
 )
 """Required types of a call's names; planning checks its arguments."""
@@ -321,7 +321,7 @@ def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
         ConfigError: one has a wrong type, or the request is empty.
     """
     if not isinstance(text, str):
-        refuse("the request", "a text", text)
+        refuse("the request", "a string", text)
     if not text.strip():
         raise ConfigError(
             "the request is empty: write a question or a task, such as "
@@ -396,7 +396,7 @@ def check_description(text: Any) -> None:
         ConfigError: it is none.
     """
     if not isinstance(text, str):
-        refuse("description", "a text", text)
+        refuse("description", "a string", text)
 
 
 def _check_watch(watch: Any) -> None:

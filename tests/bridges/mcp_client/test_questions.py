@@ -54,7 +54,7 @@ async def test_a_form_is_put_to_the_person_and_a_yes_fills_in_its_defaults(tmp_p
 
 
 async def test_a_rule_may_deny_a_servers_questions(tmp_path):
-    """It was refused as a rule that fits no command; nobody is asked."""
+    """It was refused as a rule that matches no command; nobody is asked."""
     asked = []
     policy = Policy(
         rules=[

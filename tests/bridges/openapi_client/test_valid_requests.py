@@ -173,7 +173,7 @@ def check(command: Any, core: Any, server: Any, folder: Path, *, full: bool) -> 
         command.run(**given, **{command.context_name: Context(workspace=folder)})
     except CommandError as error:
         # a sample such as {} or "" cannot stand in an address
-        is_ours = "can stand in the address" in str(error)
+        is_ours = "fits into the address" in str(error)
         return "no sample" if is_ours else f"wrong: {error}"
     request = Request(server.requests[0])
     try:

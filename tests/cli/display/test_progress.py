@@ -180,7 +180,7 @@ def test_steps_are_told_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
     )  # fmt: skip
     live.close()
     told = capsys.readouterr().err
-    assert "a plan of 2 steps, checked" in told
+    assert "plan: 2 steps, valid" in told
     assert '✓ 1. T x="\\u001b[2J"' in told
     assert "– 2. U" in told
     assert "\x1b" not in told

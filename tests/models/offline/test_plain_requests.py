@@ -216,7 +216,7 @@ def declined(request: str, known: Catalogue) -> list[str]:
 def test_a_decline_offers_the_wording_that_would_fit(known: Catalogue) -> None:
     """Where one word is left over, and nothing is denied."""
     (why, *_) = declined("forecast for Rome tomorrow", known)
-    assert "no place for “tomorrow”. I did nothing." in why
+    assert "no parameter takes “tomorrow”. I did nothing." in why
     assert why.endswith("Without “tomorrow” I would call forecast(city='Rome').")
     assert "Without" not in declined("Never cancel event E-104", known)[0]
     (why, *_) = declined("Reserve seats in the Odeon", known)

@@ -453,8 +453,8 @@ def test_a_docstring_of_a_parameter_that_is_not_there_is_a_warning() -> None:
         (problem,) = plugin_from(source).problems
         assert problem.severity == "warning"
         assert problem.message == (
-            "find: the docstring describes a parameter 'txet', which is not there. Did "
-            "you mean text? Parameters are: text, limit"
+            "find: the docstring describes a parameter 'txet', which the function does "
+            "not have. Did you mean text? Parameters are: text, limit"
         )
         assert any("'txet'" in told for told in check_plugin(source))
 
@@ -740,7 +740,9 @@ def test_a_class_may_take_its_config() -> None:
 
 def test_a_class_without_commands_is_an_error() -> None:
     """It says what to do."""
-    with pytest.raises(ConfigError, match="Mark what a model may call with @command"):
+    with pytest.raises(
+        ConfigError, match="Mark the functions that a model may call with @command"
+    ):
         plugin_from(Opaque)
 
 

@@ -71,7 +71,7 @@ async def serve_http(
     Args:
         service: what answers.
         host: a loopback address.
-        port: 0: a free one.
+        port: 0: any free port.
         token: as for `http_app`.
         started: receives the URL.
 

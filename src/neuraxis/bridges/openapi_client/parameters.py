@@ -194,7 +194,7 @@ def segment(parameter: Parameter, value: Any) -> str:
     texts = [quote(item, safe="") for item in items]
     if not "".join(texts) or "".join(texts) in (".", ".."):
         raise CommandError(
-            f"{parameter.argument}: expected a text that can stand in the address, got "
+            f"{parameter.argument}: expected a string that fits into the address, got "
             f"{plain(value)!r}"
         )
     assignments = [f"{a}={b}" for a, b in zip(texts[::2], texts[1::2], strict=False)]

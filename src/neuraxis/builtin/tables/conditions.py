@@ -44,7 +44,7 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
     if op in _TEXTS:
         if not isinstance(value, str) or not _is_text(kind):
             raise CommandError(
-                f"{name} {op}: expected a text and a column of texts, got "
+                f"{name} {op}: expected a string and a column of strings, got "
                 f"{quote(value)} and a column of {kind}."
             )
         texts = column.cast(polars.String).str

@@ -147,7 +147,7 @@ class Live:
         many = len(event.steps)
         self.number(str(step["id"]) for step in event.steps)
         if many > 1:
-            self._print(f"a plan of {many} steps, checked", "bold")
+            self._print(f"plan: {many} steps, valid", "bold")
 
     def number(self, calls: Iterable[str]) -> None:
         """Number the steps of a plan by their ids."""

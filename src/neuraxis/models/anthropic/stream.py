@@ -102,7 +102,7 @@ class MessageReader:
             ServerError: the answer ended before it was complete.
         """
         if not self._seen:
-            raise ServerError("its answer holds no completion")
+            raise ServerError("its answer contains no completion")
         if not self._reason:
             if not (self._done or whole):
                 raise broken_off()

@@ -105,7 +105,7 @@ class ContentReader:
             ServerError: the answer ended before it was complete.
         """
         if not self._seen:
-            raise ServerError("its answer holds no completion")
+            raise ServerError("its answer contains no completion")
         if self._reason in _FAILED:
             note_text = "; ".join(self._notes)
             problem = f"it ended its answer with the reason {self._reason!r}"

@@ -379,7 +379,7 @@ def named_model(
         ModelUnavailable: a key is needed, and there is none.
     """
     if not rest:
-        raise ConfigError(f"{kind}: expected {kind}:NAME, got no name of a model")
+        raise ConfigError(f"{kind}: the model's name is missing; write {kind}:NAME")
     endpoint = named_endpoint(rest, settings, provider)
     if not endpoint.key() and key:
         raise ModelUnavailable(

@@ -318,7 +318,7 @@ def _origin(url: str) -> tuple[str, str, int]:
 
 def _string(value: Json, where: str) -> str:
     if not isinstance(value, str):
-        raise ConfigError(f"{where}: expected a text, got {quote(value)}")
+        raise ConfigError(f"{where}: expected a string, got {quote(value)}")
     return value
 
 

@@ -52,7 +52,7 @@ def _why(planned: Planned, clause: str) -> str:
     if closest is None:
         return f"I know no command for {clause}. I did nothing."
     words = [f"“{word}”" for word in dict.fromkeys(closest.unplaced) if word != "?"]
-    extra = f"there is no place for {_all(words)}"
+    extra = f"no parameter takes {_all(words)}"
     if planned.without:
         call = _call(planned.without.tool, planned.without.arguments)
         suggestion = f"Without {_all(words)} I would call {call}."
@@ -116,7 +116,7 @@ def _value(result: Result) -> str:
     value = result.value
     if result.stored and not isinstance(value, str | int | float | dict | list):
         kind = with_article(type(value).__name__)
-        return f"The result, {kind}, is kept as {result.call.id}."
+        return f"The result, {kind}, is stored as {result.call.id}."
     if not isinstance(value, Mapping):
         return "" if value is None or value is True else _text(value)
     summary = {

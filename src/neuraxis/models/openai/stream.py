@@ -217,7 +217,7 @@ class Frames:
         if self._failed:
             raise ServerError(self._failed, again=True)
         if not self._seen:
-            raise ServerError("its answer holds no completion")
+            raise ServerError("its answer contains no completion")
         if self.reason is None:
             if not (self.done or whole):
                 raise broken_off()

@@ -103,7 +103,7 @@ class ResponseReader:
         """
         del whole  # a document has a status
         if not self._seen:
-            raise ServerError("its answer holds no completion")
+            raise ServerError("its answer contains no completion")
         if not self._status:
             raise broken_off()
         if self._status not in ("completed", "incomplete", "cancelled"):

@@ -124,8 +124,8 @@ def wrongly_documented(
             hint = did_you_mean(nearest(name, tuple(names), 1))
             there = ", ".join(names) or "none"
             yield (
-                f"the docstring describes a parameter {name!r}, which is not there."
-                f"{hint} Parameters are: {there}"
+                f"the docstring describes a parameter {name!r}, which the function "
+                f"does not have.{hint} Parameters are: {there}"
             )
 
 
@@ -175,8 +175,9 @@ def none_marked(module: ModuleType, is_command: Callable[[Any], bool]) -> str:
         if isinstance(value, FunctionType) and value.__module__ == module.__name__
     ]
     if not there:
-        return message + "Mark what a model may call with @command"
-    return message + f"Write @command above what a model may call: there is {there[0]}"
+        return message + "Mark the functions that a model may call with @command"
+    marked = f"Write @command above the functions that a model may call: {there[0]}"
+    return message + marked
 
 
 _BRIDGES = {
@@ -207,7 +208,7 @@ def no_method(source: Any, cls: type[Any]) -> str:
             f"`from neuraxis.bridges.frameworks import {maker}`"
         )
     if isinstance(source, type) or not is_plain:
-        message += "Mark what a model may call with @command"
+        message += "Mark the functions that a model may call with @command"
     if isinstance(source, type):
         return message
     joint = "" if is_plain else ". "

@@ -154,5 +154,5 @@ def _praise(kind: str) -> str:
     if kind == "landlock":
         return f"Landlock version {landlock.abi()}"
     if kind == "bubblewrap" and sys.platform == "linux":
-        return "namespaces of its own, system call filter"
+        return "separate namespaces, system call filter"
     return "works"

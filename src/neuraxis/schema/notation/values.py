@@ -31,7 +31,7 @@ SNAKE = {
     "unique_items": "uniqueItems",
 }
 _WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
-    **dict.fromkeys(("pattern", "format"), ("a text", (str,))),
+    **dict.fromkeys(("pattern", "format"), ("a string", (str,))),
     **dict.fromkeys(
         ("minLength", "maxLength", "minItems", "maxItems"), ("a whole number", (int,))
     ),

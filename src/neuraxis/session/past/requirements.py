@@ -130,6 +130,6 @@ def _not_there(session: str, lacking: list[str], gone: list[str]) -> ConfigError
         "plugin that has it"
     )
     return ConfigError(
-        f"resume: session {session} is still to call {tools}, which is not there; "
-        f"{does}. {_DROPS}"
+        f"resume: session {session} still has to call {tools}, which no plugin "
+        f"provides; {does}. {_DROPS}"
     )

@@ -59,7 +59,7 @@ class Question(Struct, frozen=True, kw_only=True):
     """A call that waits for an approval."""
 
     id: str
-    """Of the call, in its session."""
+    """The call's id, unique within its session."""
     session: str
     """The id of its session."""
     call: Call
@@ -316,7 +316,7 @@ def answer(
     """
     check_word("how", how, ("once", "always"))
     if not isinstance(cast("Any", reason), str):
-        refuse("reason", "a text", reason)
+        refuse("reason", "a string", reason)
     events = [entry.event for entry in journal.read(session)]
     standing = standing_of(events)
     asked = None if standing is None else standing.asked.get(question)
