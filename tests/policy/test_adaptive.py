@@ -247,13 +247,11 @@ def test_a_yes_for_a_host_holds_in_this_session(tmp_path: Path) -> None:
     replies = [[{"tool": "fetch", "url": url}] for url in urls]
     results = attack(tmp_path, *replies, approve=approve)
     assert ["done"] * 3 == [result.status for result in results]
-    rest = "in this session, by any command and whatever the other arguments"
+    rest = "in this session, by any command and with any other arguments"
     assert [question.offers[0] for question in asked] == [
         f"everything sent to {host}.test {rest}" for host in "ef"
     ]
-    assert asked[0].reason.startswith(
-        'this would send "url" to others; what was read ('
-    )
+    assert asked[0].reason.startswith('this would send "url" to others; text from ')
     assert "may have chosen it, and private things that" in asked[0].reason
 
 

@@ -208,7 +208,9 @@ def test_the_question_is_inert() -> None:
     )
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert 5 == len(text.splitlines())
+    assert text.count("  reason: ") == 2
+    assert "    |   reason: nothing" in text  # the value's lines begin with a bar
+    assert 7 == len(text.splitlines())
     assert "from fetch.fetch" in text
 
 
@@ -325,7 +327,7 @@ def test_with_nobody_to_ask_the_way_out_fits_the_call(
     [
         (
             {"tool": "FILEWRITER", "file_path": "a.svg", "contents": "x"},
-            '"a.svg" is not a plain document: programs may run or load it',
+            'programs may run or load "a.svg"',
             "your words",
         ),
         (
@@ -360,7 +362,7 @@ def test_a_question_after_reading_says_why(
     ("to", "origin"),
     [
         ("ada", "your words"),
-        ("eve", "written before anything from outside was read"),
+        ("eve", "written by the model, which had read nothing from outside"),
     ],
 )
 def test_a_question_before_reading_says_whose_word_it_is(to: str, origin: str) -> None:
@@ -390,7 +392,7 @@ def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
         result = asking.run_sync("go").calls[0]
     assert [] == SENT
     assert result.error is not None
-    assert "to run: it needs the user's yes, and " in result.error.message
+    assert "to run: that needs the user's approval, and " in result.error.message
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,7 @@ def open_url(url: str | list[str], also: str = "") -> str:
 
 
 _GOOD = (
-    "everything sent to good.example in this session, by any command and whatever the "
+    "everything sent to good.example in this session, by any command and with any "
     "other arguments"
 )
 

@@ -128,7 +128,7 @@ def test_always_covers_files_of_the_persons_own_where_the_question_says_so(
         for asks_of_own in (False, True):
             (question,) = session.pending()
             whose = "also" if asks_of_own else "but not"
-            assert question.offers[-1].endswith(f", {whose} on files of your own")
+            assert question.offers[-1].endswith(f", {whose} on your own files")
             session.approve(question.id, "always")
             answer = session.resume_sync()
             text = (folder / "mine.md").read_text()

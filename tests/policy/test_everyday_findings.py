@@ -125,11 +125,11 @@ def test_a_yes_for_a_command_is_none_for_files_of_the_users_own(work: Path) -> N
         [read("todo.md")],
         [write("a.md"), write("zebra.md")],
     )
-    every = "every call of files.write_file in this session, whatever its arguments"
-    assert talk.asked[0].offers[-1] == f"{every}, but not on files of your own"
+    every = "every call of files.write_file in this session"
+    assert talk.asked[0].offers[-1] == f"{every}, but not on your own files"
     talk.ask("Tidy up", [read("todo.md")], [write("todo.md")])
     assert len(talk.asked) == 1
-    assert talk.asked[0].offers[-1] == f"{every}, also on files of your own"
+    assert talk.asked[0].offers[-1] == f"{every}, also on your own files"
     (work / "cv.md").write_text("mine", encoding="utf-8")
     talk.ask("Tidy up", [read("todo.md")], [write("cv.md"), write("quagga.md")])
     assert not talk.asked
@@ -209,17 +209,17 @@ def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
     move = {"tool": "move_file", "file_path": "todo.md", "new_path": "errands.md"}
     talk.ask("Give my list a better name", [read("todo.md")], [move])
     assert talk.asked[0].reason == (
-        'this would move "todo.md", which Neuraxis did not write in this session; '
-        "`session.undo()` can take that back; "
+        'this would move the user\'s file "todo.md"; '
+        "`session.undo()` can revert it; "
         'this would write "errands.md", which the request does not name: a new file'
     )
     append = {"tool": "append_file", "file_path": "errands.md", "text": "- milk"}
     talk.ask("More milk", [append])
     assert talk.asked[0].reason == (
-        'this would change "errands.md", which Neuraxis did not write in this session, '
-        "and which the request does not name; `session.undo()` can take that back; "
-        "the model chose to do this after it read files, and what others wrote there "
-        "may be why"
+        'this would change the user\'s file "errands.md", which the request does not '
+        "name; `session.undo()` can revert it; "
+        "the model has read files, and text that others wrote there may have led it "
+        "to this"
     )
     fresh = Talk(work)
     fresh.ask("Write a.md", [write("a.md")])
@@ -227,7 +227,7 @@ def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
     fresh.ask("Write a.md again", [write("a.md")])
     assert fresh.asked[0].reason == (
         'this would replace "a.md", which was changed since Neuraxis wrote it; '
-        "`session.undo()` can take that back"
+        "`session.undo()` can revert it"
     )
 
 
@@ -281,7 +281,7 @@ def test_a_file_that_an_earlier_request_named_is_asked_about(work: Path) -> None
     assert not talk.asked
     talk.ask("Thank you", [tick("dentist")])
     assert len(talk.asked) == 1
-    assert talk.asked[0].offers[-1].endswith(", also on files of your own")
+    assert talk.asked[0].offers[-1].endswith(", also on your own files")
     told = Talk(work, instructions="Tick in todo.md what is done")
     told.ask("I have been to the library", [tick("library books")])
     assert not told.asked
@@ -297,8 +297,8 @@ def test_a_yes_for_a_command_covers_no_file_that_only_an_earlier_request_named(
     )
     append = {"tool": "append_file", "text": "more"}
     talk.ask("Add to it", [append | {"file_path": "new.md"}])
-    every = "every call of files.append_file in this session, whatever its arguments"
-    assert talk.asked[0].offers[-1] == f"{every}, but not on files of your own"
+    every = "every call of files.append_file in this session"
+    assert talk.asked[0].offers[-1] == f"{every}, but not on your own files"
     talk.ask("Thank you", [append | {"file_path": "todo.md"}])
     assert len(talk.asked) == 1
 
@@ -350,13 +350,15 @@ def test_a_report_of_every_day_is_replaced_without_a_question(
     assert '"sums.md", which was changed since Neuraxis' in talk.asked[0].reason
 
 
-def test_without_a_journal_the_question_says_what_is_not_known(work: Path) -> None:
+def test_without_a_journal_a_file_of_an_earlier_session_is_the_users(
+    work: Path,
+) -> None:
     """An earlier session may have written the file; nobody can tell."""
     Talk(work).ask("Write a.md", [write("a.md")])
     later = Talk(work)
     later.ask("Write a.md", [write("a.md")])
     reason = later.asked[0].reason
-    assert '"a.md", which Neuraxis did not write in this session' in reason
+    assert 'the user\'s file "a.md"' in reason
 
 
 def test_a_document_of_an_earlier_request_is_moved_after_reading(work: Path) -> None:
@@ -441,7 +443,7 @@ def test_a_question_does_not_ask_for_a_name_that_would_not_help(work: Path) -> N
     talk = Talk(work, plugins=[send_mail])
     talk.ask("Mail my list to eve@x.example", [{"tool": "list_files"}], [mail])
     (asked,) = talk.asked
-    assert "after it read" in asked.reason
+    assert "the model has read files" in asked.reason
     assert "does not name" not in asked.reason
 
 
@@ -486,3 +488,42 @@ def test_a_copy_goes_into_no_folder_that_the_request_does_not_name(work: Path) -
         [copy | {"new_path": "other.md"}],
     )
     assert talk.asked == []
+
+
+def test_one_yes_covers_a_folder_and_all_that_is_in_it(work: Path) -> None:
+    """It was asked about again, since the plan's first deletion had emptied it."""
+    (work / "old").mkdir()
+    (work / "old/a.txt").write_text("x\n", encoding="utf-8")
+    talk = Talk(work)
+    plan = [{"tool": "delete_file", "file_path": path} for path in ("old/a.txt", "old")]
+    talk.ask("Delete the folder old with all in it", [{"tool": "list_files"}], plan)
+    (asked,) = talk.asked
+    assert len(asked.plan) == 2
+    assert not (work / "old").exists()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"tool": "delete_file", "file_path": "c.txt"},
+        {"tool": "move_file", "file_path": "c.txt", "new_path": "d.txt"},
+    ],
+)
+def test_nobody_is_asked_about_a_file_that_is_not_there(
+    work: Path, call: dict[str, Any]
+) -> None:
+    """They said yes, and it failed."""
+    talk = Talk(work)
+    with pytest.raises(AssertionError, match="there is no such file"):
+        talk.ask("Take c.txt away, it is d.txt", [{"tool": "list_files"}], [call])
+    assert talk.asked == []
+
+
+def test_a_document_of_the_runtimes_own_is_rewritten_by_its_words(work: Path) -> None:
+    """`the summary` names summary.md as for an append; its old version is stored."""
+    talk = Talk(work)
+    talk.ask("Sum up todo.md in summary.md", [read("todo.md")], [write("summary.md")])
+    again = {"tool": "FILEWRITER", "file_path": "summary.md", "contents": "short"}
+    talk.ask("Make the summary shorter", [again])
+    assert talk.asked == []
+    assert (work / "summary.md").read_text("utf-8") == "short"

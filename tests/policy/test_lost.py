@@ -109,8 +109,11 @@ def test_a_table_that_replaces_a_file_is_told_and_no_line_is_called_lost(
     ]
     shown = _asked(tmp_path, calls, b"")
     table = "a table of 2 rows and 2 columns: name, price"
-    assert f"    table = {table}⏎a | 1.0⏎b | 2.0" in shown
-    assert f"    the 3 lines of p.csv would be replaced by {table}" in shown
+    at = shown.index(f"    | {table}")
+    assert shown[at - 1 : at + 3] == [
+        "    table =", f"    | {table}", "    | a | 1.0", "    | b | 2.0",
+    ]  # fmt: skip
+    assert f"    p.csv (3 lines with its heading) would be replaced by {table}" in shown
     assert not any("lost from" in line for line in shown)
     assert not any("class" in line for line in shown)
 
@@ -119,7 +122,7 @@ def test_rows_that_replace_a_file_are_told_as_a_table(tmp_path: Path) -> None:
     call = {"tool": "export", "data": [{"n": 1}], "to": "notes.txt"}
     shown = _asked(tmp_path, [call], b"one\n", export)
     table = "a table of 1 row and 1 column: n"
-    assert f"    the 1 line of notes.txt would be replaced by {table}" in shown
+    assert f"    notes.txt (1 line) would be replaced by {table}" in shown
 
 
 def test_a_script_whose_changes_wait_shows_the_lines_that_would_be_lost(
@@ -145,5 +148,7 @@ def test_a_script_whose_changes_wait_shows_the_lines_that_would_be_lost(
         "    - another",
         "    lines lost from notes.txt (1 of 2):",
         "    - two",
+        "    lines new in notes.txt (1):",
+        "    + three",
     ]
     assert (tmp_path / "ideas.md").exists()

@@ -333,7 +333,7 @@ def test_the_question_about_a_plan_is_inert() -> None:
     assert ["?", "1.", "2.", "3."] == [
         line.split()[0] for line in text.splitlines() if line[:4].strip()
     ]
-    assert 12 == len(text.splitlines())
+    assert 18 == len(text.splitlines())
 
 
 def test_a_plan_offers_the_wider_yes(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_a_plan_offers_the_wider_yes(tmp_path: Path) -> None:
 
     def approve(question: ApprovalAsked) -> str:
         asked.append(question)
-        offer = "every call of send.send in this session, whatever its arguments"
+        offer = "every call of send.send in this session"
         assert question.offers == (offer,)
         return offer
 

@@ -72,7 +72,7 @@ def test_a_file_that_is_left_out_is_no_origin(tmp_path: Path, tool: str) -> None
     assert list(one.origins) == ["to", "attach"][: 1 + (tool == "mail_notes")]
     given = {"tool": tool, "to": "ann", "attach": "notes.txt"}
     (one,) = asked(tmp_path, "Answer", [NOTES], [given])
-    assert one.origins["attach"] == "a file that Neuraxis did not write"
+    assert one.origins["attach"] == "a file of the user's"
 
 
 def test_an_address_that_the_model_wrote_is_told_apart_from_a_link(
@@ -83,7 +83,7 @@ def test_an_address_that_the_model_wrote_is_told_apart_from_a_link(
     wrote = {"tool": "page", "url": "https://x.example/b"}
     (one,) = asked(tmp_path, f"Read {PAGE}", [NOTES], [read], [wrote])
     assert one.reason == (
-        'this would send "url" to others; what was read (files) may have chosen it, '
+        'this would send "url" to others; text from files may have chosen it, '
         "and private things from there could leave with it"
     )
     assert one.origins == {"url": "written by the model after it read files"}
@@ -134,8 +134,8 @@ def test_words_of_the_user_do_not_contradict_the_reason(tmp_path: Path) -> None:
     (one,) = asked(tmp_path, "Write to ann", [NOTES], [call])
     assert one.origins == {"to": "your words"}
     assert one.reason == (
-        "the model chose to do this after it read files, and what others wrote there "
-        "may be why"
+        "the model has read files, and text that others wrote there may have led it "
+        "to this"
     )
 
 
@@ -143,24 +143,22 @@ def test_every_offer_says_how_far_it_goes(tmp_path: Path) -> None:
     """One form: what, for how long, which arguments, whose files."""
     (one,) = asked(tmp_path, "Answer", [NOTES], [{"tool": "mail", "to": "ann"}])
     assert one.offers == (
-        'every call of mail.mail with "ann" in this session, whatever its other '
-        "arguments",
-        "every call of mail.mail in this session, whatever its arguments",
+        'every call of mail.mail with "ann" in this session',
+        "every call of mail.mail in this session",
     )
     write = {"tool": "FILEWRITER", "file_path": "zebra.md", "contents": "x"}
     (one,) = asked(tmp_path, "Sum up", [NOTES], [write])
     every = "every call of files.write_file"
-    rest = "arguments, but not on files of your own"
+    rest = "but not on your own files"
     assert one.offers == (
-        f'{every} with "zebra.md" in this session, whatever its other {rest}',
-        f"{every} in this session, whatever its {rest}",
+        f'{every} with "zebra.md" in this session, whatever its other arguments, '
+        f"{rest}",
+        f"{every} in this session, {rest}",
     )
     delete = {"tool": "delete_file", "file_path": "notes.txt"}
     (one,) = asked(tmp_path, "Tidy up", [NOTES], [delete])
-    every, rest = "every call of files.delete_file", "arguments, also on files of your"
     assert one.offers == (
-        f'{every} with "notes.txt" in this session, whatever its other {rest} own',
-        f"{every} in this session, whatever its {rest} own",
+        "every call of files.delete_file in this session, also on your own files",
     )
 
 
@@ -184,15 +182,15 @@ def test_a_file_of_ones_own_gets_its_real_reason_and_a_yes_for_itself(
         say=lambda asked: asked.offers[0],
     )  # fmt: skip
     assert one.reason == (
-        "the model chose to do this after it read files, and what others wrote there "
-        'may be why; "tools/rate.py" is not a plain document: programs may run or load '
-        "it; `session.undo()` can take that back"
+        "the model has read files, and text that others wrote there may have led it "
+        "to this; "
+        'programs may run or load "tools/rate.py"; `session.undo()` can revert it'
     )
-    every, rest = "every call of files.replace_in_file", "also on files of your own"
+    every, rest = "every call of files.replace_in_file", "also on your own files"
     assert one.offers == (
         f'{every} with "tools/rate.py" in this session, whatever its other arguments, '
         f"{rest}",
-        f"{every} in this session, whatever its arguments, {rest}",
+        f"{every} in this session, {rest}",
     )
     assert '"tools/other.py"' in other.reason
     assert (tmp_path / "tools/rate.py").read_text("utf-8") == "RATE = 0.5"
@@ -219,9 +217,7 @@ def test_only_what_undo_takes_back_is_said_to_be_taken_back(tmp_path: Path) -> N
     ) as session:  # fmt: skip
         session.run_sync("Empty notes.txt")
     (one,) = questions
-    assert one.reason == (
-        'this would replace "notes.txt", which Neuraxis did not write in this session'
-    )
+    assert one.reason == 'this would replace the user\'s file "notes.txt"'
 
 
 def test_what_decides_how_often_something_is_sent_counts_as_sent(
@@ -253,12 +249,12 @@ def test_what_decides_how_often_something_is_sent_counts_as_sent(
     assert [len(one.calls) for one in questions] == [2]
     first: Any = questions[0].plan[0]
     assert first["reason"] == (
-        'this would send "url" to others; what was read (files) may have chosen it, '
+        'this would send "url" to others; text from files may have chosen it, '
         "and private things from files, lines.lines could leave with it"
     )
 
 
 def test_a_script_that_ran_has_changed_nothing_yet(tmp_path: Path) -> None:
     """The question tells what would become of the files, in its one line, too."""
-    told = call_errors.held_back({"changed": ["a.csv"], "made": ["b"]}, "", "we wrote")
-    assert told == 'the script would change "a.csv" and make "b", which we wrote'
+    told = call_errors.held_back({"changed": ["a.csv"], "made": ["b"]}, "")
+    assert told == 'the script would change "a.csv" and make "b"'

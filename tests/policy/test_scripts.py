@@ -159,9 +159,9 @@ def test_a_question_about_a_scripts_files_says_what_it_did(tmp_path: Path) -> No
     code = "for one in ('thesis.md', 'x.cfg'): open(one, 'w').write('theirs')"
     work, _ = _run_after_reading(tmp_path, code, approve)
     assert asked[0].reason == (
-        'the script would change "thesis.md" and make "x.cfg"; the model ran it after '
-        "it read files, and what others wrote there may be why; `session.undo()` can "
-        "take that back"
+        'the script would change "thesis.md" and make "x.cfg"; the model has read '
+        "files, and text that others wrote there may have led it to this; programs may "
+        'run or load "x.cfg"; `session.undo()` can revert it'
     )
     assert asked[0].summary == (
         f'python_file.run(file_path="total.py"): {asked[0].reason}'
@@ -180,7 +180,8 @@ def test_a_scripts_files_that_the_user_refused_are_not_written_elsewhere(
     """The model is told of the no, and of no way round it."""
     code = "open('thesis.md', 'w').write('theirs')"
     _, result = _run_after_reading(tmp_path, code, lambda _: False)
-    assert "since the user said no. Do not do the same" in str(result.warnings)
+    told = "They are unchanged: the user said no. Do not do the same"
+    assert told in str(result.warnings)
     assert "Let the script write to other names" not in str(result.warnings)
 
 
@@ -275,7 +276,7 @@ def test_R1_a_script_may_change_a_folder_into_a_file_after_a_yes(
         assert "The old version" in told
     else:
         assert (tmp_path / gone).read_text() == "mine"
-        assert f'"{gone}". They are as they were before' in told
+        assert f'"{gone}". They are unchanged' in told
         assert f'was kept: "{made}":' in told
 
 

@@ -97,7 +97,7 @@ def test_a_function_that_gives_no_text_is_told() -> None:
     """The session can be asked again: nothing was begun."""
     given: list[Any] = [None, "Be brief."]
     with _session("hello", instructions=lambda context: given.pop(0)) as session:
-        with pytest.raises(ConfigError, match="a function that returns a string, got None"):
+        with pytest.raises(ConfigError, match="that returns a string, got None"):
             session.run_sync("hi")
         assert session.run_sync("hi").text == "hello"
     with pytest.raises(ConfigError, match="instructions: expected a string, or a func"):

@@ -93,8 +93,7 @@ def test_N1_an_approval_replaces_it_and_undo_brings_it_back(tmp_path: Path) -> N
     session = _session(tmp_path, _write(), approve=approve)
     answer = session.run_sync("Overwrite notes.txt")
     assert asked[0] == (
-        'this would replace "notes.txt", which Neuraxis did not write; `neuraxis undo` '
-        "can take that back"
+        'this would replace the user\'s file "notes.txt"; `neuraxis undo` can revert it'
     )
     assert "`neuraxis undo`" in answer.calls[0].warnings[0]
     assert _notes(tmp_path) == "gone"

@@ -23,6 +23,7 @@ from neuraxis.call_errors.asking import deed_way_out as deed_way_out
 from neuraxis.call_errors.asking import held_back as held_back
 from neuraxis.call_errors.asking import no_from as no_from
 from neuraxis.call_errors.asking import offer_calls as offer_calls
+from neuraxis.call_errors.asking import offer_changes as offer_changes
 from neuraxis.call_errors.asking import offer_host as offer_host
 from neuraxis.call_errors.asking import out_way_out as out_way_out
 from neuraxis.call_errors.asking import refused as refused
@@ -53,7 +54,7 @@ from neuraxis.call_errors.files import file_was_made as file_was_made
 from neuraxis.call_errors.files import file_way_out as file_way_out
 from neuraxis.call_errors.files import lost_of as lost_of
 from neuraxis.call_errors.files import more_lines as more_lines
-from neuraxis.call_errors.files import not_ours as not_ours
+from neuraxis.call_errors.files import new_in as new_in
 from neuraxis.call_errors.files import replaced_by as replaced_by
 from neuraxis.call_errors.files import (
     script_changes_not_kept as script_changes_not_kept,

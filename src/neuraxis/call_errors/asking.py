@@ -22,7 +22,7 @@ INSTEAD = (
     "want instead."
 )
 """Advice to the model after a refusal."""
-NOBODY = "it needs the user's approval, and there is no one to ask"
+NOBODY = "that needs the user's approval, and there is no one to ask"
 
 
 def refused(why: str, way_out: str = "") -> str:
@@ -46,7 +46,7 @@ def no_from(by: str) -> str:
     """Return the user's refusal, or why nobody answered."""
     if by == "user":
         return SAID_NO
-    return f"it needs the user's yes, and {by.removeprefix('nobody: ')}"
+    return f"that needs the user's approval, and {by.removeprefix('nobody: ')}"
 
 
 def asks_out(path: Path, label: str, private: str) -> str:
@@ -61,8 +61,8 @@ def asks_out(path: Path, label: str, private: str) -> str:
     if private:
         data_text = f"private things from {'there' if private == label else private}"
     return (
-        f"this would send {_place(path)} to others; what was read ({label}) may have "
-        f"chosen it, and {data_text} could leave with it"
+        f"this would send {_place(path)} to others; text from {label} may have chosen "
+        f"it, and {data_text} could leave with it"
     )
 
 
@@ -97,7 +97,8 @@ def asks_path(path: str, use: str, *, is_new: bool) -> str:
         use: the use of the file.
         is_new: whether nothing is there yet.
     """
-    does = {**DOES, "write": "write", "folder": "make"}.get(use, use)
+    write = "write" if is_new else "replace"
+    does = {**DOES, "write": write, "folder": "make"}.get(use, use)
     path_note = " by its whole path" if "/" in path else ""
     new = f": a new {'folder' if use == 'folder' else 'file'}"
     new = new if is_new and use in ("write", "change", "folder") else ""
@@ -121,17 +122,16 @@ def asks_deed(label: str, code: Sequence[str] = ()) -> str:
         label: what the model read, in words.
         code: the files that it would write, except documents.
     """
-    why = f"the model chose to do this {_after(label)}"
-    if code:
-        files_text = listed([quote(path) for path in code])
-        kind = "is not a plain document" if len(code) == 1 else "are no plain documents"
-        pronoun = "it" if len(code) == 1 else "them"
-        why += f"; {files_text} {kind}: programs may run or load {pronoun}"
-    return why
+    why = f"the model has read {label}, {_MAY_BE_WHY}"
+    return f"{why}; {may_be_loaded(code)}" if code else why
 
 
-def _after(label: str) -> str:
-    return f"after it read {label}, and what others wrote there may be why"
+_MAY_BE_WHY = "and text that others wrote there may have led it to this"
+
+
+def may_be_loaded(paths: Sequence[str]) -> str:
+    """Return why files that are no documents need an approval."""
+    return f"programs may run or load {listed([quote(path) for path in paths])}"
 
 
 def deed_way_out(target: str, uses: Collection[str | None]) -> str:
@@ -177,26 +177,29 @@ def yes_ahead(target: str) -> str:
 
 
 def offer_calls(
-    target: str, values: Sequence[Json] = (), *, own: bool | None = None
+    target: str,
+    values: Sequence[Json] = (),
+    *,
+    others: bool = False,
+    own: bool | None = None,
 ) -> str:
     """Return the offer to approve every call of a command.
 
     Args:
         target: the command.
         values: the values that each call must have; empty: any.
+        others: whether the call has other values, which are free.
         own: whether it covers calls that change the user's files; None: it changes
             none.
     """
     values_text = visible(json.dumps([*values], ensure_ascii=False, default=str)[1:-1])
-    with_values, other = (f" with {values_text}", "other ") if values else ("", "")
-    offer = (
-        f"every call of {target}{with_values} in this session, whatever its "
-        f"{other}arguments"
-    )
+    with_values = f" with {values_text}" if values else ""
+    other = ", whatever its other arguments" if values and others else ""
+    offer = f"every call of {target}{with_values} in this session{other}"
     return offer if own is None else offer + (_OWN if own else _NOT_OWN)
 
 
-_OWN, _NOT_OWN = ", also on files of your own", ", but not on files of your own"
+_OWN, _NOT_OWN = ", also on your own files", ", but not on your own files"
 
 
 def also_own(offer: str) -> str:
@@ -206,10 +209,16 @@ def also_own(offer: str) -> str:
     )
 
 
+def offer_changes(target: str, paths: Sequence[str]) -> str:
+    """Return the offer to approve all changes that scripts make to files."""
+    files_text = listed([quote(path) for path in paths])
+    return f"every change that {target} makes to {files_text} in this session"
+
+
 def offer_host(host: str) -> str:
     """Return the offer to approve every address of a host."""
     return (
-        f"everything sent to {host} in this session, by any command and whatever the "
+        f"everything sent to {host} in this session, by any command and with any "
         "other arguments"
     )
 
@@ -217,18 +226,20 @@ def offer_host(host: str) -> str:
 def too_long_to_ask(most: int) -> str:
     """Return why a call is too long for a question."""
     return (
-        f"it needs the user's yes, and holds more than the {most:,} characters that "
-        "they can be shown. Do it in smaller parts"
+        "that needs the user's approval, and contains more than the "
+        f"{most:,} characters that they can be shown. Do it in smaller parts"
     )
 
 
-def held_back(files: Mapping[str, Sequence[str]], label: str, whose: str) -> str:
+def held_back(
+    files: Mapping[str, Sequence[str]], label: str, code: Sequence[str] = ()
+) -> str:
     """Return why a script's changes to files need an approval.
 
     Args:
         files: the files that it changed, moved, deleted or made.
-        label: what the model read before it ran, in words.
-        whose: their author as far as known, if nothing was read.
+        label: what the model read before it ran, in words; empty: nothing.
+        code: the files that it would make, except documents.
     """
     does = {"changed": "change", "moved": "move", "deleted": "delete", "made": "make"}
     changes = " and ".join(
@@ -236,8 +247,9 @@ def held_back(files: Mapping[str, Sequence[str]], label: str, whose: str) -> str
         for done, paths in files.items()
         if paths
     )
-    why = f"; the model ran it {_after(label)}" if label else f", which {whose}"
-    return f"the script would {changes}{why}"
+    why = f"; the model has read {label}, {_MAY_BE_WHY}" if label else ""
+    load = f"; {may_be_loaded(code)}" if code else ""
+    return f"the script would {changes}{why}{load}"
 
 
 def summary(target: str, arguments: Json, reason: str = "") -> str:

@@ -11,31 +11,26 @@ _NAMED = 10
 """Maximum changes that a message names."""
 
 
-def file_of_the_user(
-    path: str, use: str, *, was_ours: bool, earlier: bool = True
-) -> str:
+def file_of_the_user(path: str, use: str, *, was_ours: bool) -> str:
     """Return why a change of a file needs an approval (finding N1).
 
     Args:
         path: the file's path.
         use: the use of the file.
         was_ours: whether the runtime wrote it, and somebody changed it since.
-        earlier: whether it is known what earlier sessions wrote.
     """
-    whose = "was changed since Neuraxis wrote it" if was_ours else not_ours(earlier)
-    addition = ", and which the request does not name" if use == "change" else ""
-    return f"this would {DOES[use]} {quote(path)}, which {whose}{addition}"
-
-
-def not_ours(earlier: bool) -> str:
-    """Describe a file by its author, as far as that is known."""
-    return f"Neuraxis did not write{'' if earlier else ' in this session'}"
+    file_text = f"the user's file {quote(path)}"
+    if was_ours:
+        file_text = f"{quote(path)}, which was changed since Neuraxis wrote it"
+    if use == "change":
+        file_text += f", {'and ' if was_ours else ''}which the request does not name"
+    return f"this would {DOES[use]} {file_text}"
 
 
 def can_be_undone(*, durable: bool) -> str:
     """Return how a change of a file can be undone."""
     how = "`neuraxis undo`" if durable else "`session.undo()`"
-    return f"{how} can take that back"
+    return f"{how} can revert it"
 
 
 def file_way_out(use: str, target: str, *, is_text: bool) -> str:
@@ -58,15 +53,22 @@ def lost_of(path: str, gone: int, lines: int, blank: int) -> str:
     return f"lines lost from {path} ({count}{empty}):"
 
 
+def new_in(path: str, new: int) -> str:
+    """Return how many lines a file would gain; the lines follow."""
+    return f"lines new in {path} ({new:,}):"
+
+
 def more_lines(count: int) -> str:
-    """Return how many of the lost lines are not shown."""
+    """Return how many of the lines are not shown."""
     return f"… {counted(count, 'more line')}"
 
 
 def replaced_by(path: str, lines: int, objects: Sequence[str]) -> str:
     """Return which objects replace a file, if their lines are unknown."""
     by = "; ".join(objects)
-    return f"the {counted(lines, 'line')} of {path} would be replaced by {by}"
+    heading = " with its heading" if path.lower().endswith((".csv", ".tsv")) else ""
+    has = f"{counted(lines, 'line')}{heading}"
+    return f"{path} ({has}) would be replaced by {by}"
 
 
 def skill_file_changed(path: str) -> str:
@@ -89,12 +91,9 @@ def file_was_made(path: str, near: Sequence[str]) -> str:
 
 def version_stored(path: str, *, durable: bool) -> str:
     """Report that a changed file's old version is stored."""
-    how = (
-        "`neuraxis undo` or `session.undo()`"
-        if durable
-        else "`session.undo()`, until the program ends,"
-    )
-    return f"The old version of {quote(path)} is stored; {how} brings it back."
+    how = "`neuraxis undo`" if durable else "`session.undo()`"
+    until = "" if durable else " until the program ends"
+    return f"The old version of {quote(path)} is stored{until}; {how} brings it back."
 
 
 def script_changes_refused(paths: Sequence[str], why: str, target: str) -> str:
@@ -111,8 +110,8 @@ def script_changes_refused(paths: Sequence[str], why: str, target: str) -> str:
     )
     some = listed([quote(path) for path in paths])
     return (
-        f"The script changed, deleted or made files that need the user's yes: {some}. "
-        f"They are as they were before, since {refused(why, way_out)}"
+        f"The script changed, deleted or made files that need the user's approval: "
+        f"{some}. They are unchanged: {refused(why, way_out)}"
     )
 
 

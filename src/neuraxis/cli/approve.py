@@ -102,7 +102,7 @@ def question(asked: ApprovalAsked) -> str:
         return _plan_question(asked)
     call = cast("dict[str, Json]", asked.call)
     files = cast("dict[str, list[Json]]", call.get("files", {}))
-    does = "ran, and its files are held back" if files else "wants to run"
+    does = "ran; these changes wait for your answer" if files else "wants to run"
     lines = [f"? {_nested_agents(asked)}{_name(call)} {does}"]
     lines += arguments_shown(call["arguments"], asked.origins)
     for kind, paths in files.items():
@@ -151,7 +151,11 @@ def arguments_shown(arguments: Json, origins: Mapping[str, str]) -> list[str]:
         entries = {"the argument": arguments}
     lines: list[str] = []
     for name, value in entries.items():
-        lines.append(f"    {_one(name)} = {_one(value)}")
+        if isinstance(value, str) and "\n" in value:
+            lines.append(f"    {_one(name)} =")
+            lines += [f"    | {_one(line)}" for line in value.splitlines()]
+        else:
+            lines.append(f"    {_one(name)} = {_one(value)}")
         if origin := origins.get(name):
             lines.append(f"        ({_one(origin)})")
     return lines

@@ -30,7 +30,7 @@ from neuraxis.policy.provenance.words import is_own
 from neuraxis.specs import Json
 
 _LOG = logging.getLogger("neuraxis.policy")
-BEFORE = "written before anything from outside was read"
+BEFORE = "written by the model, which had read nothing from outside"
 SAID = "your words"
 _INSIDE = "from an answer that holds nothing from outside"
 """Origins of values that have no label, in words for a person."""
@@ -190,7 +190,8 @@ def _files_of(facts: Facts) -> dict[str, Json]:
     found: dict[str, Json] = {"code": code}
     if facts.files is not None:
         digest = facts.files.digest
-        found["replaces"] = {path: digest(path) for path in facts.risky}
+        # a folder has none, and is emptied before it is deleted
+        found["replaces"] = {path: d for path in facts.risky if (d := digest(path))}
         found["reads"] = {path: digest(path) for path in facts.named("read")}
     return {what: files for what, files in found.items() if files}
 

@@ -21,6 +21,7 @@ from neuraxis.policy.ask import (
     shown_call,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
+from neuraxis.policy.documents import is_document
 from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
@@ -122,11 +123,17 @@ async def ask_about_files(
     """
     files: Json = {done: [*paths] for done, paths in held.items()}
     store = gate.files.store if gate.files is not None else VersionStore()
-    whose = call_errors.not_ours(store.knows_earlier)
-    reason = call_errors.held_back(held, describe(gate.origins.read), whose)
+    words = gate.origins.own_words
+    code = [path for path in held.get("made", ()) if not is_document(path, words)]
+    reason = call_errors.held_back(held, describe(gate.origins.read), code)
     reason += f"; {call_errors.can_be_undone(durable=store.is_durable)}"
     is_own = not held.keys() <= {"made"}
-    decision = Decision(verdict="ask", reason=reason, own_files=is_own)
+    offers = [call_errors.offer_calls(step.tool, own=is_own)]
+    if list(held) == ["changed"]:
+        offers.insert(0, call_errors.offer_changes(step.tool, held["changed"]))
+    decision = Decision(
+        verdict="ask", reason=reason, own_files=is_own, offers=tuple(offers)
+    )
     facts = Facts(step=step, arguments=files)
     if is_allowed(facts, decision, gate):
         return ""
@@ -139,6 +146,7 @@ async def ask_about_files(
         reason=reason,
         digest=digest_of(facts),
         summary=call_errors.summary(step.tool, step.arguments, reason),
+        offers=decision.offers,
     )
     async with gate.approvals.one_by_one:
         return await ask_person(asked, lambda: asked.digest, gate)

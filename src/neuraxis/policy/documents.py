@@ -85,6 +85,8 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
             return _is_free_name(path, request)
         case "run":
             return origins.walls and known
+        case "move" | "remove" if not os.path.lexists(workspace / name):
+            return facts.step.command.is_builtin  # it fails, and says why
         case "remove":
             return made
         case "move":
@@ -93,6 +95,7 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
             known = known or is_called(name, request, workspace)
             return known and is_document(name, request)
         case _:
+            known = known or is_called(name, request, workspace)
             there = os.path.lexists(workspace / name)
             if is_new_script(path, request, workspace):
                 return not there or made

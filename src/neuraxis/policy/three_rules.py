@@ -163,7 +163,8 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
     if effects.asks_inside:
         return None
     free = bool(origins.read) and is_free_file_use(facts)
-    for item in facts.traced:
+    # of a file of the user's another reason tells
+    for item in sorted(facts.traced, key=lambda one: str(one.value) in facts.risky):
         is_free = item.how in ("file", "near") or (free and item.how == "literal")
         if is_free or not is_outside(item.label) or not _is_unsaid(item, facts):
             continue
@@ -228,19 +229,21 @@ def _deed(facts: Facts, reason: str) -> Decision:
 def offers_of(facts: Facts) -> tuple[str, ...]:
     """Offer the calls with these recipients and files, then every call."""
     marks, every = facts.marks, _every(facts)
+    found = [*leaves(facts.arguments)]
     given = [
         value
-        for path, value in leaves(facts.arguments)
+        for path, value in found
         if is_covered(marks.trusted_only, path) or marks.file_use(path) in CHANGES
     ]
-    if not given or facts.named("run"):
+    # a file that was moved or deleted cannot be so again
+    if not given or facts.named("run", "move", "remove"):
         return (every,)
-    return _every(facts, given), every
+    return _every(facts, given, others=len(given) < len(found)), every
 
 
-def _every(facts: Facts, given: Sequence[Json] = ()) -> str:
+def _every(facts: Facts, given: Sequence[Json] = (), *, others: bool = False) -> str:
     own = bool(facts.own) if facts.marks.changes_files else None
-    return call_errors.offer_calls(facts.step.tool, given, own=own)
+    return call_errors.offer_calls(facts.step.tool, given, others=others, own=own)
 
 
 def _asks(facts: Facts, reason: str, way_out: str, offers: tuple[str, ...]) -> Decision:

@@ -116,7 +116,7 @@ def test_what_a_script_moves_stays_the_users(
     assert world.way.bring_back(changed, world.folder) == {"a", "b"}
     (world.folder / "b.part").rename(world.folder / "b")
     assert world.asked == [asked]
-    with pytest.raises(FileRefused, match="which Neuraxis did not write"):
+    with pytest.raises(FileRefused, match="this would delete the user's file"):
         world.way.delete("b")
 
 

@@ -136,8 +136,7 @@ def test_N1_the_old_version_is_told_and_stored_for_its_owner_only(
     (folder / "n.txt").write_bytes(b"old")
     way.write("n.txt", b"new", Q)
     assert warned == [
-        'The old version of "n.txt" is stored; `neuraxis undo` or `session.undo()` '
-        "brings it back."
+        'The old version of "n.txt" is stored; `neuraxis undo` brings it back.'
     ]
     state = tmp_path / "state/versions"
     stored = [path for path in state.rglob("*") if path.is_file()]

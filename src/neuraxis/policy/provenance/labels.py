@@ -105,7 +105,7 @@ def _named(origins: Iterable[Origin]) -> str:
 def describe_traced(item: Traced) -> str:
     """Where one value came from, in words."""
     if item.how == "file" and item.label == FILES:
-        return "a file that Neuraxis did not write"
+        return "a file of the user's"
     return f"{_HOW[item.how]} {describe(item.label)}"
 
 
@@ -114,5 +114,5 @@ _HOW = {
     "reference": "from",
     "text": "made of",
     "file": "the content of this file is from",
-    "near": "there is no such file, but one of nearly that name among",
+    "near": "there is no file of that name, but a similar one among",
 }

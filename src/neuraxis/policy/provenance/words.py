@@ -27,13 +27,13 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
     while stack:
         at, item = stack.pop()
         if isinstance(item, dict):
-            for key, part in cast("dict[Any, Any]", item).items():
-                if at:  # a key below the parameters themselves is data too
-                    yield (*at, str(key)), str(key)
-                stack.append(((*at, str(key)), part))
+            entries = cast("dict[Any, Any]", item)
+            if at:  # a key below the parameters themselves is data too
+                yield from (((*at, str(key)), str(key)) for key in entries)
+            stack += [((*at, str(k)), part) for k, part in reversed(entries.items())]
         elif isinstance(item, list | tuple):
-            parts = cast("Sequence[Any]", item)
-            stack += [((*at, index), part) for index, part in enumerate(parts)]
+            parts = [*enumerate(cast("Sequence[Any]", item))]
+            stack += [((*at, index), part) for index, part in reversed(parts)]
         elif item is None or isinstance(item, str | int | float):
             yield at, item
 

@@ -18,7 +18,7 @@ from neuraxis.formatting import quote
 from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
-from neuraxis.sandbox.files.removed_lines import lost_lines, text_of
+from neuraxis.sandbox.files.removed_lines import lost_lines, new_lines, text_of
 from neuraxis.sandbox.files.walk import walk_tree
 
 _SHOWN = 10
@@ -271,12 +271,13 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     def _lost_lines(
         self, changed: Mapping[str, Sequence[str]], copy: Path
     ) -> list[str]:
-        """Return the lines that files lose through the script."""
+        """Return the lines that files lose, and gain, through the script."""
         root, lines = self.history.workspace, list[str]()
         paths = [*changed.get("deleted", ()), *changed.get("changed", ())]
         for path in paths[:_SHOWN]:
-            new_lines = set(text_of(copy, path).splitlines())
-            lines += lost_lines(path, text_of(root, path), new_lines)
+            old, new = text_of(root, path), text_of(copy, path)
+            lines += lost_lines(path, old, set(new.splitlines()))
+            lines += new_lines(path, old, new)
         return lines
 
     def tell(self, path: str, *, stored: bool) -> None:

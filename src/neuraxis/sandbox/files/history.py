@@ -110,13 +110,8 @@ class FileHistory:
             or is_called(path, words, self.workspace)
         ):
             return ""
-        was_ours, earlier = (
-            bool(self._written_digests().get(path)),
-            self.store.knows_earlier,
-        )
-        return call_errors.file_of_the_user(
-            path, use, was_ours=was_ours, earlier=earlier
-        )
+        was_ours = bool(self._written_digests().get(path))
+        return call_errors.file_of_the_user(path, use, was_ours=was_ours)
 
     def way_out(self, path: str, use: Use, target: str) -> str:
         """Return what the command `target` may do instead, in words."""

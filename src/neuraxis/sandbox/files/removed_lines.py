@@ -1,10 +1,10 @@
-"""Show the lines that a change would remove from a text file."""
+"""Show the lines that a text file would lose and gain."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,11 +52,31 @@ def lost_lines(path: str, text: str, kept: Collection[str] = ()) -> list[str]:
     if not visible:
         return []
     blank = len(lost) - len(visible)
-    lines_ = [call_errors.lost_of(path, len(lost), len(lines), blank)]
-    for line in visible[:_LINES]:
+    heading = call_errors.lost_of(path, len(lost), len(lines), blank)
+    return [heading, *_shown("-", visible)]
+
+
+def new_lines(path: str, old: str, new: str) -> list[str]:
+    """Return the lines that a text gains, formatted for display.
+
+    Args:
+        path: the file's path for the user.
+        old: its current content.
+        new: the content that it would have.
+    """
+    known = set(old.splitlines())
+    gained = [line for line in new.splitlines() if line.strip() and line not in known]
+    if not gained:
+        return []
+    return [call_errors.new_in(path, len(gained)), *_shown("+", gained)]
+
+
+def _shown(sign: str, lines: Sequence[str]) -> list[str]:
+    shown: list[str] = []
+    for line in lines[:_LINES]:
         cut = len(line) - _CHARACTERS
         rest = f"… {cut:,} more characters" if cut > 0 else ""
-        lines_.append(f"- {line[:_CHARACTERS]}{rest}")
-    if len(visible) > _LINES:
-        lines_.append(call_errors.more_lines(len(visible) - _LINES))
-    return lines_
+        shown.append(f"{sign} {line[:_CHARACTERS]}{rest}")
+    if len(lines) > _LINES:
+        shown.append(call_errors.more_lines(len(lines) - _LINES))
+    return shown

@@ -56,11 +56,6 @@ class VersionStore:
         """Return whether another process can restore the versions."""
         return self._folder is not None and self._journaled
 
-    @property
-    def knows_earlier(self) -> bool:
-        """Return whether it is known what earlier sessions wrote."""
-        return self._root is not None
-
     def put(self, pieces: Iterable[bytes], size: int, shown: str) -> str:
         """Store one version; return its digest.
 

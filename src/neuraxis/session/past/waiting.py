@@ -75,7 +75,7 @@ class Question(Struct, frozen=True, kw_only=True):
     offers: tuple[str, ...] = ()
     """Wider approvals, in words.
 
-    `"always"` covers files of your own if one ends with "also on files of your own".
+    `"always"` covers files of your own if one ends with "also on your own files".
     """
 
     lost: tuple[str, ...] = ()
