@@ -1,6 +1,6 @@
 """Journal protocol: an append-only event store, and `open_journal`.
 
-`append` stores events in the order in which they happened; `read` returns them.
+`append` stores events in order; `read` returns them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from neuraxis.events import Event, Unknown
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """A session of a journal, and how its last request ended."""
+    """Summary of one session in a journal."""
 
     session: str
     """The session's id."""
@@ -52,7 +52,7 @@ class Journal(Protocol):
     """
 
     def claim(self, session: str) -> None:
-        """Open a session; refused while anybody else has it open."""
+        """Open a session; raise if it is open elsewhere."""
         ...
 
     def release(self, session: str) -> None:
@@ -64,7 +64,7 @@ class Journal(Protocol):
         ...
 
     async def settled(self, session: str) -> None:
-        """Wait until all that was appended to a session is on disk."""
+        """Wait until all appended events of a session are on disk."""
         ...
 
     def read(self, session: str) -> Sequence[Entry]:
@@ -76,7 +76,7 @@ class Journal(Protocol):
         ...
 
     def delete(self, session: str) -> None:
-        """Delete all events of a session that is claimed, for good."""
+        """Delete all events of a claimed session for good."""
         ...
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ def flush(journal: Journal) -> None:
             write()
 
 
-def open_journal(where: str | Path | Journal | None) -> Journal:
+def open_journal(path: str | Path | Journal | None) -> Journal:
     """Open a journal by path, or in memory for `None` and `"memory"`.
 
     A journal object is returned unchanged.
@@ -103,18 +103,18 @@ def open_journal(where: str | Path | Journal | None) -> Journal:
     Raises:
         StorageError: the file cannot be opened, or is no journal.
     """
-    if not (where is None or isinstance(where, str | Path)):
-        return where
-    if where is None or where == "memory":
+    if not (path is None or isinstance(path, str | Path)):
+        return path
+    if path is None or path == "memory":
         from neuraxis.journal.memory import MemoryJournal
 
         return MemoryJournal()
     from neuraxis.journal.sqlite import SqliteJournal
 
-    if Path(where).is_dir():
+    if Path(path).is_dir():
         raise StorageError(
-            f"the journal {where or '.'} cannot be opened: it is a folder. Name a file "
-            f"in it, such as {Path(where) / 'journal.db'}: journal=... in a program, "
+            f"the journal {path or '.'} cannot be opened: it is a folder. Name a file "
+            f"in it, such as {Path(path) / 'journal.db'}: journal=... in a program, "
             "--journal on the command line"
         )
-    return SqliteJournal(Path(where))
+    return SqliteJournal(Path(path))
