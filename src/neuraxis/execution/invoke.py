@@ -118,7 +118,7 @@ def _context(
     cancelled: CallCancellation,
     warnings: list[str],
 ) -> Context:
-    """Build the command's `Context`; `warned` collects its warnings."""
+    """Build the command's `Context`; `warnings` collects its warnings."""
     call, origins = step.call, runtime.gate.origins
 
     def wrote(path: str, exists: bool = True) -> None:

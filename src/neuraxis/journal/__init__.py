@@ -95,7 +95,7 @@ def flush(journal: Journal) -> None:
             write()
 
 
-def open_journal(path: str | Path | Journal | None) -> Journal:
+def open_journal(where: str | Path | Journal | None) -> Journal:
     """Open a journal by path, or in memory for `None` and `"memory"`.
 
     A journal object is returned unchanged.
@@ -103,18 +103,18 @@ def open_journal(path: str | Path | Journal | None) -> Journal:
     Raises:
         StorageError: the file cannot be opened, or is no journal.
     """
-    if not (path is None or isinstance(path, str | Path)):
-        return path
-    if path is None or path == "memory":
+    if not (where is None or isinstance(where, str | Path)):
+        return where
+    if where is None or where == "memory":
         from neuraxis.journal.memory import MemoryJournal
 
         return MemoryJournal()
     from neuraxis.journal.sqlite import SqliteJournal
 
-    if Path(path).is_dir():
+    if Path(where).is_dir():
         raise StorageError(
-            f"the journal {path or '.'} cannot be opened: it is a folder. Name a file "
-            f"in it, such as {Path(path) / 'journal.db'}: journal=... in a program, "
+            f"the journal {where or '.'} cannot be opened: it is a folder. Name a file "
+            f"in it, such as {Path(where) / 'journal.db'}: journal=... in a program, "
             "--journal on the command line"
         )
-    return SqliteJournal(Path(path))
+    return SqliteJournal(Path(where))

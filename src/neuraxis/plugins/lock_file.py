@@ -81,7 +81,7 @@ def digest(facts: Json) -> str:
 def read_lock(file: Path, *, replacing: Sequence[str] = ()) -> Locked | None:
     """Return the plugins of a lock file; None if missing.
 
-    Entries named in `anew` will be replaced, so they need not be valid.
+    Entries named in `replacing` will be replaced, so they need not be valid.
 
     Raises:
         ConfigError: the file is no lock file, or one of a later version.
