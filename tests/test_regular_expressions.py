@@ -114,7 +114,7 @@ COVERED = {
     "parsing.json_scan:markers_pattern": "its patterns stand in the dialects' modules",
     "sandbox.files.named_files:is_called": "the words of a name, between letters",
     "sandbox.files.named_files:is_named": "a file's name, escaped, between letters",
-    "planning.save:_text": "a name of an answer, escaped, between letters",
+    "planning.save:_rewrite_text": "a name of an answer, escaped, between letters",
 }
 AT_A_PLACE = {
     "dialects.families.harmony:_END",

@@ -41,7 +41,7 @@ class ManifestProblem(Struct, frozen=True, kw_only=True):
     file: str
     """The file's path."""
     message: str
-    """What was expected, and what is there."""
+    """What was expected, and what was found."""
     line: int = 0
     """Line, from 1; 0 if the file has no such place."""
     severity: str = "error"
@@ -150,12 +150,12 @@ def needed(module: str, extra: str, purpose: str) -> Any:
     """Import an optional package, untyped, where it is first needed.
 
     Raises:
-        MissingExtra: it is not installed; the sentence says how to install it.
+        MissingExtra: it is not installed; the message says how to install it.
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        # a package that is there may lack one of its own
+        # an installed package may lack one of its own dependencies
         missing = (error.name or module).partition(".")[0]
         name = _INSTALLED_AS.get(missing, missing.replace("_", "-"))
         raise MissingExtra(name, extra, purpose) from None

@@ -50,7 +50,7 @@ class ModelStarted(Struct, frozen=True, kw_only=True):
     turn: int
     model: str
     again: bool = False
-    """Whether the reply broke off: discard what came of it, it begins anew."""
+    """Whether the reply broke off and is requested again; its chunks are void."""
 
 
 class ModelChunk(Struct, frozen=True, kw_only=True):
@@ -80,13 +80,13 @@ class ModelFinished(Struct, frozen=True, kw_only=True):
     """Native tool calls: {id, name, arguments} with the arguments as text."""
     notes: tuple[str, ...] = ()
     carried: str = ""
-    """What the server wants back with this turn: opaque JSON of the model's adapter."""
+    """Opaque JSON of the model's adapter, which the server needs again later."""
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     annotations: tuple[Json, ...] = ()
     """Citations and sources of the text, each as the server writes it."""
     model: str = ""
-    """Name of the model that answered, where it is not the one that was asked."""
+    """Name of the model that answered, if it is not the requested one."""
     usd: float | None = None
     """Price of the reply in US dollars; None: it is not known."""
 
@@ -254,9 +254,9 @@ class ApprovalAnswered(Struct, frozen=True, kw_only=True):
     offer: str = ""
     """The wider answer that was chosen, if one was."""
     reason: str = ""
-    """Why not, in the person's words."""
+    """Why not, in the user's words."""
     arguments: Json = None
-    """Arguments that the person changed, by name."""
+    """Arguments that the user changed, by name."""
     always: str = ""
     """Pattern of commands that need no further yes in this session."""
 
@@ -268,9 +268,9 @@ class HistoryShortened(Struct, frozen=True, kw_only=True):
     messages: tuple[Json, ...] = ()
     """Each [index, new content] of the conversation's messages."""
     dropped: int = 0
-    """Messages from the first on that a summary stands for."""
+    """Number of messages, from the first on, that a summary replaces."""
     asset: str = ""
-    """Where their text is kept."""
+    """Id of the asset that stores their text."""
     before: int = 0
     """Estimated tokens of the prompt."""
     after: int = 0

@@ -1,7 +1,7 @@
 """Format values, types, paths and names for messages: one short line.
 
-`call_errors` builds its messages from them, and what refuses a program's arguments
-says so with them.
+`call_errors` builds its messages with these functions, and so do the checks of a
+program's arguments.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
-"""Characters that show nothing, beside those of the hidden categories."""
+"""Blank characters outside of the hidden categories."""
 
 
 def quote(value: Any, most: int = QUOTED) -> str:
@@ -60,7 +60,7 @@ _FILE_NAME = re.compile(r"\w[\w .:@+=,-]{0,99}")
 
 
 def visible(text: str) -> str:
-    """Return a text with the numbers of characters that nobody would see."""
+    """Return a text with invisible characters replaced by their code points."""
     return text if text.isascii() and text.isprintable() else "".join(map(_seen, text))
 
 
@@ -70,10 +70,10 @@ def _seen(char: str) -> str:
 
 
 def file_name(given: str) -> str:
-    """Return a given id as the name of one file or folder.
+    """Return an id as the name of one file or folder.
 
     An ordinary id stays as it is. Any other, such as one with a slash, becomes a
-    digest behind a sign that no ordinary one begins with.
+    digest after a character with which no ordinary id begins.
     """
     encoded = given.encode(errors="surrogatepass")
     if _FILE_NAME.fullmatch(given) and len(encoded) <= MOST_NAME:
@@ -312,22 +312,20 @@ def refuse(name: str, expected: str, value: Any) -> NoReturn:
 
 
 def check_word(name: str, value: Any, words: Sequence[str]) -> None:
-    """Refuse what is none of an argument's words.
+    """Check that a value is one of an argument's words.
 
     Raises:
-        ConfigError: the value is another one.
+        ConfigError: it is not.
     """
     if value not in words:
         refuse(name, f"one of {', '.join(words)}", value)
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Refuse what is neither True nor False.
-
-    Any text would count as True.
+    """Check that a value is a boolean: any text would be true.
 
     Raises:
-        ConfigError: the value is another one.
+        ConfigError: it is not.
     """
     if not isinstance(value, bool):
         refuse(name, "True or False", value)

@@ -1,7 +1,7 @@
 """Messages between a model, the runtime and the commands: data, no behaviour.
 
-Every type here is immutable; a step that changes something makes a new value. The
-words are those of the table in ARCHITECTURE.md.
+Every type here is immutable; a change makes a new value. The names are those of the
+table in ARCHITECTURE.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     path: Path = ()
     """Keys and indices from the arguments to the place."""
     expected: str
-    """What the schema wants there."""
+    """What the schema requires there."""
     got: str
     """Type or short quotation of the given value, never a secret's."""
     candidates: tuple[str, ...] = ()
@@ -224,7 +224,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     annotations: tuple[Json, ...] = ()
     """Citations and sources of the text, each as the server writes it."""
     model: str = ""
-    """Name of the model that answers, where it is not the one that was asked."""
+    """Name of the model that answers, if it is not the requested one."""
 
 
 class NativeCall(Struct, frozen=True, kw_only=True):
@@ -248,7 +248,7 @@ class Completion(Struct, frozen=True, kw_only=True):
     annotations: tuple[Json, ...] = ()
     """Citations and sources of the text, each as the server writes it."""
     model: str = ""
-    """Name of the model that answered, where it is not the one that was asked."""
+    """Name of the model that answered, if it is not the requested one."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -284,7 +284,7 @@ class Message(Struct, frozen=True, kw_only=True):
     tool_call_id: str | None = None
     """The native call whose result this is."""
     carried: str = ""
-    """What the adapter wanted back with this turn (`Chunk.carried`)."""
+    """Opaque data of the adapter (`Chunk.carried`)."""
     is_request: bool = False
     """Whether it begins a turn: a request of the user's."""
     finish_reason: FinishReason = "stop"

@@ -1,7 +1,7 @@
 """The words of a streaming reply, without the calls in it.
 
-What is read here cannot be taken back, so it is careful: words behind a call, and
-those of a reply that begins like a call or an envelope, come with the run's end.
+Words that were returned cannot be taken back. So words after a call, and words of a
+reply that begins like a call or an envelope, are returned only at the end of the run.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Prose:
     """The words for the user, piece by piece, from a run's events.
 
     `prose = Prose()`, then `prose(event)` for each event returns the new words, mostly
-    none. Words that the model writes before a call are included. Where a reply breaks
-    off and comes anew, words that are the same as before are not returned again.
+    none. Words that the model writes before a call are included. If a reply breaks off
+    and is requested again, words that are the same as before are not returned again.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Prose:
         return text.rstrip()
 
     def _new(self, whole: str) -> str:
-        """Return what the reply's words have more than before."""
+        """Return the words of the reply that were not returned before."""
         before, self.said = self.said, whole or self.said
         shown = before if whole.startswith(before) else ""  # it was completed
         new = whole[len(shown) :]
@@ -104,6 +104,6 @@ class Prose:
 
 
 def _in_program(before: str) -> bool:
-    """Return whether code stands before a place in its fence."""
+    """Return whether code precedes a place in its fence."""
     _, fence, code = before.rpartition("```")
     return bool(before.count("```") % 2 and fence and code.partition("\n")[2].strip())

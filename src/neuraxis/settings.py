@@ -32,8 +32,8 @@ GUARDED: Mapping[str, str] = {
     "files.versions_bytes": "it limits what `undo` can restore",
     "instructions": "the model treats it as your own instructions",
 }
-"""Patterns of keys that a project's file may not set, and why: it may come from
-anybody, or be written by a script."""
+"""Patterns of keys that a project's file may not set, and why: others, or a script,
+may have written the file."""
 INSIDE = ("workspace", "search.folder")
 """Folders that a project's file may only set inside the project."""
 
@@ -93,7 +93,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         Keys and tables may be written as in a file: `models."gpt-4.1".temperature`.
 
         Raises:
-            ConfigError: a key with quotes is not as TOML writes it.
+            ConfigError: a quoted key is not valid TOML.
         """
         new: dict[str, Setting] = {}
         plain = Setting(value=None, source=source)
@@ -129,7 +129,7 @@ def load(
     Args:
         project: the folder of the project's file, usually the current one; None: no
             such file is read.
-        environ: default: the process' own.
+        environ: environment variables; default: those of the process.
 
     Raises:
         ConfigError: a file is not TOML, cannot be read, or the project's file sets

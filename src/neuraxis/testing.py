@@ -5,7 +5,7 @@
         assert call("plugins/hello", "greet", {"person": "Ada"}).status == "done"
 
 `call` runs one command, `check_plugin` reads a plugin as the runtime does,
-`prompt_of` and `golden` record what a model is shown, `round_trip` is for dialects.
+`prompt_of` and `golden` record what the model sees, `round_trip` is for dialects.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _with_references(value: Any, session: Session) -> Json:
 
 
 async def _called(session: Session, asked: Call, deps: Any) -> Result:
-    async with session:  # what the call opened belongs to this loop
+    async with session:  # the call's connections belong to this loop
         return await session.call(asked, deps=deps)
 
 
@@ -181,7 +181,7 @@ def check_plugin(source: Any) -> list[str]:
 
 @contextmanager
 def _plugins_of(source: Any) -> Generator[Sequence[Plugin], None, None]:
-    """Load what a `Session` would; servers run until the block ends."""
+    """Load plugins as a `Session` does; servers run until the block ends."""
     outer = find_source(source)
     if outer is None:
         plugin = load_plugin(source)
@@ -232,7 +232,7 @@ def _spots_of(plugin: Plugin) -> dict[str, Spot]:
 
 
 def _wrong_examples(plugin: Plugin) -> Iterator[tuple[str, str]]:
-    """Tell which examples would be refused."""
+    """Return warnings for examples that would be refused."""
     registry = Registry([plugin])
     for example in plugin.spec.examples:
         yield from (("", text) for text in _wrong_example(example, registry))
@@ -350,7 +350,7 @@ def golden(file: Path | str, text: str) -> None:
     With the environment variable `NEURAXIS_UPDATE_GOLDEN=1` the file is written.
 
     Raises:
-        AssertionError: it is another text, or there is no such file.
+        AssertionError: the text differs, or there is no such file.
     """
     path = Path(file)
     if os.environ.get(UPDATE) == "1":

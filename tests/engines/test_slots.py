@@ -28,9 +28,9 @@ async def test_so_many_at_once_and_no_more() -> None:
     third = asyncio.ensure_future(places.take(LONG))
     await asyncio.sleep(0)
     assert not third.done()
-    second.leave()
+    second.end_call()
     assert await third is not None
-    first.leave()
+    first.end_call()
 
 
 async def test_who_came_first_is_first() -> None:
@@ -43,11 +43,11 @@ async def test_who_came_first_is_first() -> None:
         place = await _taken(places)
         order.append(number)
         await asyncio.sleep(0)
-        place.leave()
+        place.end_call()
 
     tasks = [asyncio.create_task(one(number)) for number in range(5)]
     await asyncio.sleep(0)
-    held.leave()
+    held.end_call()
     await asyncio.gather(*tasks)
     assert order == [0, 1, 2, 3, 4]
 
@@ -56,13 +56,13 @@ async def test_a_thread_keeps_the_place_of_a_call_that_is_over() -> None:
     """Nobody else runs until it ends; who waits for long enough is told."""
     places = Slots(1)
     late = await _taken(places)
-    late.begin()
-    late.leave()
+    late.thread_started()
+    late.end_call()
     assert await places.take(SHORT) is None
     waiting = asyncio.ensure_future(places.take(LONG))
     await asyncio.sleep(SHORT)
     assert not waiting.done()
-    late.end()
+    late.thread_ended()
     assert await waiting is not None
     # from here on the place is that of a call which only takes its time
     waiting = asyncio.ensure_future(places.take(SHORT))
@@ -76,12 +76,12 @@ async def test_the_last_of_several_threads_gives_the_place_back() -> None:
     places = Slots(1)
     place = await _taken(places)
     for _ in range(3):
-        place.begin()
-    place.end()
-    place.leave()
-    place.end()
+        place.thread_started()
+    place.thread_ended()
+    place.end_call()
+    place.thread_ended()
     assert await places.take(SHORT) is None
-    place.end()
+    place.thread_ended()
     assert await places.take(SHORT) is not None
 
 
@@ -89,12 +89,12 @@ async def test_a_slow_call_is_waited_for_without_end() -> None:
     """Only threads of calls that are over make the others give up."""
     places = Slots(2)
     late, slow = await _taken(places), await _taken(places)
-    late.begin()
-    late.leave()
+    late.thread_started()
+    late.end_call()
     waiting = asyncio.ensure_future(places.take(SHORT))
     await asyncio.sleep(5 * SHORT)
     assert not waiting.done()
-    slow.leave()
+    slow.end_call()
     assert await waiting is not None
 
 
@@ -102,15 +102,15 @@ async def test_a_thread_that_begins_behind_the_end_has_no_place() -> None:
     """What a call left running in the background gives back what it does not have."""
     places = Slots(1)
     over = await _taken(places)
-    over.leave()
-    over.begin()
-    over.end()
+    over.end_call()
+    over.thread_started()
+    over.thread_ended()
     late = await _taken(places)
-    late.begin()
-    late.leave()
-    late.end()
-    late.begin()
-    late.end()
+    late.thread_started()
+    late.end_call()
+    late.thread_ended()
+    late.thread_started()
+    late.thread_ended()
     await _taken(places)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(places.take(LONG), SHORT)
@@ -125,7 +125,7 @@ async def test_who_stops_waiting_takes_no_place_along() -> None:
     waiting.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await waiting
-    held.leave()
+    held.end_call()
     assert await places.take(SHORT) is not None
 
 
@@ -152,15 +152,15 @@ def test_no_order_of_events_makes_or_loses_a_place(
                     assert await places.take(0) is None
             elif step == "begin" and running:
                 place = data.draw(st.sampled_from(running))
-                place.begin()
+                place.thread_started()
                 threads[place] += 1
             elif step == "end" and +threads:
                 place = data.draw(st.sampled_from([*(+threads)]))
-                place.end()
+                place.thread_ended()
                 threads[place] -= 1
             elif step == "leave" and running:
                 place = running.pop()
-                place.leave()
+                place.end_call()
                 over.append(place)
         held = len(running) + sum(threads[place] > 0 for place in over)
         for _ in range(most - held):

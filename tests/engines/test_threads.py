@@ -74,7 +74,7 @@ def test_a_forked_process_has_none_of_them() -> None:
 
 async def test_R7_calls_beyond_the_limit_wait_for_a_thread() -> None:
     """At most so many run at once; the rest begin when one ends, in their order."""
-    threads, release, lock = Threads(most=2), threading.Event(), threading.Lock()
+    threads, release, lock = Threads(limit=2), threading.Event(), threading.Lock()
     begun: list[int] = []
     both = threading.Event()
     most = busy = 0
@@ -92,7 +92,7 @@ async def test_R7_calls_beyond_the_limit_wait_for_a_thread() -> None:
             busy -= 1
 
     jobs = [threads.start(partial(work, number)) for number in range(6)]
-    assert [job.waits is None for job in jobs] == [True, True, *[False] * 4]
+    assert [job.queued is None for job in jobs] == [True, True, *[False] * 4]
     threads.give_up(jobs[3])
     # a loaded machine begins threads late
     assert await asyncio.to_thread(both.wait, 10)
@@ -108,7 +108,7 @@ async def test_R7_calls_beyond_the_limit_wait_for_a_thread() -> None:
 
 async def test_R7_a_call_inside_of_a_command_waits_for_no_thread() -> None:
     """Its caller has the only one, and waits for it."""
-    threads = Threads(most=1)
+    threads = Threads(limit=1)
 
     async def inner() -> str:
         return await threads.run(_name)
@@ -145,9 +145,9 @@ def test_R7_a_limit_that_is_no_number_is_refused(wrong: object) -> None:
 
 def test_R7_the_settings_limit_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the whole process; a variable gives it as a text."""
-    monkeypatch.setattr(THREADS, "most", 7)
+    monkeypatch.setattr(THREADS, "limit", 7)
     limit_threads(None)
-    assert THREADS.most == 7
+    assert THREADS.limit == 7
     given = Settings().override({"commands.threads": "3"}, "test")
     Session(model=ScriptedModel([]), plugins=(), settings=given).close()
-    assert THREADS.most == 3
+    assert THREADS.limit == 3

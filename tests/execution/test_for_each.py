@@ -402,7 +402,7 @@ def test_item_values_are_never_read_for_references() -> None:
 def test_decision_8_a_loop_that_was_cut_off_is_told_as_unknown_once() -> None:
     """A crash between two items: the step is unknown, its items are part of it."""
     from neuraxis.dialects import find_dialect
-    from neuraxis.session.past.resume import history_of
+    from neuraxis.session.past.resume import restore_history
 
     def started(own: str, part_of: str = "") -> CallStarted:
         return CallStarted(
@@ -413,7 +413,7 @@ def test_decision_8_a_loop_that_was_cut_off_is_told_as_unknown_once() -> None:
         id="a1.0", plugin="p", command="c", tool="c", status="done", part_of="a1"
     )
     events = [started("a1"), started("a1.0", "a1"), ended, started("a1.1", "a1")]
-    past = history_of(events, find_dialect("intents"))
+    past = restore_history(events, find_dialect("intents"))
     (message,) = past.messages
     assert message.content.count("not known how it ended") == 1
     assert past.values == ()

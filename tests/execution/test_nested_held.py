@@ -442,4 +442,4 @@ def test_D12_a_session_is_of_one_call() -> None:
     assert isinstance(outer, ParentRun)
     late = CallStarted(id="a1", plugin="p", command="c", tool="c", arguments={})
     with pytest.raises(CommandError, match="make a session in each call"):
-        outer.hear("s", Path(), late)
+        outer.receive("s", Path(), late)

@@ -95,7 +95,7 @@ def test_D12_a_picture_that_an_agent_shows_is_a_file_of_the_run(tmp_path: Path) 
         assert isinstance(context.outer, ParentRun)
         (tmp_path / "x.png").touch()
         shown = SessionFinished(outcome="answered", files=("x.png",))
-        context.outer.hear("s", context.workspace, shown)
+        context.outer.receive("s", context.workspace, shown)
         return "ok"
 
     with session_of([ask], call_of("ask", request="x"), workspace=tmp_path) as session:

@@ -749,7 +749,7 @@ def test_on_error_of_a_session() -> None:
 def test_the_last_event_of_a_call_counts_when_a_session_is_resumed() -> None:
     """A step that ran early and was skipped is not there to be referred to."""
     from neuraxis.dialects import find_dialect
-    from neuraxis.session.past.resume import history_of
+    from neuraxis.session.past.resume import restore_history
 
     def end(status: Any) -> CallFinished:
         return CallFinished(
@@ -757,7 +757,7 @@ def test_the_last_event_of_a_call_counts_when_a_session_is_resumed() -> None:
         )
 
     dialect = find_dialect("intents")
-    assert history_of([end("done")], dialect).values == (("a1", "c", 1),)
-    assert history_of([end("done"), end("skipped")], dialect).values == ()
+    assert restore_history([end("done")], dialect).values == (("a1", "c", 1),)
+    assert restore_history([end("done"), end("skipped")], dialect).values == ()
     again = replace(end("done"), value=2)
-    assert history_of([end("failed"), again], dialect).values == (("a1", "c", 2),)
+    assert restore_history([end("failed"), again], dialect).values == (("a1", "c", 2),)

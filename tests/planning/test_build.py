@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from neuraxis import call_errors
 from neuraxis.messages import Call, CallError
-from neuraxis.planning.build import build, is_left_out
+from neuraxis.planning.build import build, omits_parameter
 from neuraxis.planning.plan import Plan, waits_for
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.evaluate import evaluate, fill
@@ -321,9 +321,9 @@ def test_K3_an_optional_value_may_be_left_out() -> None:
         return build(given_calls, lambda _, n: tools[n], known_assets=lambda _: False)
 
     assert built("optional", {}).problems == ()
-    assert is_left_out(tools["optional"].parameters, {})
-    assert not is_left_out(tools["optional"].parameters, "x")
-    assert not is_left_out(tools["anything"].parameters, {})  # {} is a value there
+    assert omits_parameter(tools["optional"].parameters, {})
+    assert not omits_parameter(tools["optional"].parameters, "x")
+    assert not omits_parameter(tools["anything"].parameters, {})  # {} is a value there
     assert len(built("optional", 5).problems) == 1
     assert len(built("needed", {}).problems) == 1
 

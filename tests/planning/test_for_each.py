@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neuraxis.call_errors import problem_text
-from neuraxis.planning.for_each import HARD_MOST, MOST_ITEMS, Loop, wrong_items
+from neuraxis.planning.for_each import DEFAULT_MAX_ITEMS, MAX_ITEMS, Loop, list_problem
 from neuraxis.references.asset_ref import AssetRef
 
 
@@ -50,7 +50,7 @@ def test_N3_a_reference_may_be_the_whole_list() -> None:
 @pytest.mark.parametrize("items", [[], [1], (1, 2), ["x"] * 3])
 def test_N3_a_list_within_its_limit_is_right(items: Any) -> None:
     """The limit itself is within."""
-    assert wrong_items(items, 3) is None
+    assert list_problem(items, 3) is None
 
 
 @pytest.mark.parametrize(
@@ -64,19 +64,19 @@ def test_N3_a_list_within_its_limit_is_right(items: Any) -> None:
 )
 def test_N3_what_is_no_list_is_told(items: Any, got: str) -> None:
     """With what can be taken of it."""
-    problem = wrong_items(items, 3)
+    problem = list_problem(items, 3)
     assert problem is not None
     assert problem_text(problem, "t") == f't["$for_each"]: expected a list, got {got}'
 
 
 def test_N3_too_many_items_are_told_with_the_way_out() -> None:
     """How many there are, how to take fewer, and how to ask for more."""
-    problem = wrong_items(range(0), 3)
+    problem = list_problem(range(0), 3)
     assert problem is not None  # a range is no list
-    problem = wrong_items([0] * 4, 3)
+    problem = list_problem([0] * 4, 3)
     assert problem is not None
     assert problem.got == "4 items"
     assert problem.expected.startswith("at most 3 items")
     assert "[:3]" in problem.expected
-    assert f'"$max_items", at most {HARD_MOST}' in problem.expected
-    assert 1 < MOST_ITEMS < HARD_MOST
+    assert f'"$max_items", at most {MAX_ITEMS}' in problem.expected
+    assert 1 < DEFAULT_MAX_ITEMS < MAX_ITEMS

@@ -21,7 +21,7 @@ from neuraxis.messages import Call, Result
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.planning.draw import as_svg, as_text, drawn
 from neuraxis.planning.load import read_plan
-from neuraxis.planning.save import joined, plan_text
+from neuraxis.planning.save import join_replies, plan_text
 from neuraxis.policy.rules import EVERYTHING
 
 RAN: list[Any] = []
@@ -336,7 +336,7 @@ def saved_from(*replies: Any, **options: Any) -> str:
     with session(*replies, **options) as here:
         answer = here.run_sync("go", watch)
     results = {result.call.id: result for result in answer.calls}
-    return plan_text(joined([[results[own] for own in ids] for ids in plans]))
+    return plan_text(join_replies([[results[own] for own in ids] for ids in plans]))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neuraxis.messages import Call, Result
 from neuraxis.planning.load import read_plan
-from neuraxis.planning.save import joined, made_elsewhere, plan_text
+from neuraxis.planning.save import external_assets, join_replies, plan_text
 
 
 def _call(number: str, text: Any = "x", **options: Any) -> Call:
@@ -24,7 +24,7 @@ def _done(call: Call, status: Literal["done", "failed", "skipped"] = "done") -> 
 
 
 def _texts(*replies: list[Result]) -> list[Any]:
-    return [call.arguments["text"] for call in joined(replies)]
+    return [call.arguments["text"] for call in join_replies(replies)]
 
 
 # --- joining -----------------------------------------------------------------------
@@ -32,8 +32,11 @@ def _texts(*replies: list[Result]) -> list[Any]:
 
 def test_nothing_that_worked_is_nothing() -> None:
     """A failed or skipped step is not saved."""
-    assert joined([]) == joined([[]]) == []
-    assert joined([[_done(_call("a1"), "failed"), _done(_call("a2"), "skipped")]]) == []
+    assert join_replies([]) == join_replies([[]]) == []
+    assert (
+        join_replies([[_done(_call("a1"), "failed"), _done(_call("a2"), "skipped")]])
+        == []
+    )
 
 
 def test_a_place_is_counted_anew() -> None:
@@ -62,7 +65,7 @@ def test_a_name_of_two_replies_is_two_names() -> None:
         _done(_call("a3", name="page")),
         _done(_call("a4", "{{ page.page }} page")),
     ]
-    calls = joined([first, second])
+    calls = join_replies([first, second])
     assert [call.name for call in calls] == ["page", None, "page_2", None]
     assert calls[1].arguments == {"text": "{{ page.page }} page"}
     assert calls[3].arguments == {"text": "{{ page_2.page }} page"}
@@ -84,14 +87,14 @@ def test_what_need_not_change_is_the_same() -> None:
 def test_what_a_literal_step_says_is_left_alone() -> None:
     """Its braces are text."""
     reply = [_done(_call("a1")), _done(_call("a2", "{{ results[0] }}", literal=True))]
-    last = joined([[_done(_call("a0"))], reply])[-1]
+    last = join_replies([[_done(_call("a0"))], reply])[-1]
     assert (last.arguments, last.literal) == ({"text": "{{ results[0] }}"}, True)
 
 
 def test_the_calls_of_the_run_are_not_changed() -> None:
     """They are still told and journaled as they were."""
     call = _call("a2", ["{{ results[0] }}"], for_each=["{{ results[0] }}"])
-    joined([[_done(_call("a0"))], [_done(_call("a1")), _done(call)]])
+    join_replies([[_done(_call("a0"))], [_done(_call("a1")), _done(call)]])
     assert call == _call("a2", ["{{ results[0] }}"], for_each=["{{ results[0] }}"])
 
 
@@ -108,8 +111,8 @@ def test_an_id_is_written_where_something_refers_to_it() -> None:
     text = plan_text(calls)
     assert "id: a1" in text
     assert "id: a2" not in text
-    assert sorted(made_elsewhere(calls)) == ["up1", "up2"]
-    assert made_elsewhere(calls[:2]) == []
+    assert sorted(external_assets(calls)) == ["up1", "up2"]
+    assert external_assets(calls[:2]) == []
 
 
 def test_what_is_said_of_the_plan_is_written() -> None:
@@ -173,7 +176,7 @@ def test_names_are_never_taken_twice(first: list[Any], second: list[Any]) -> Non
             seen |= {own} if own else set()
             reply.append(_done(_call(f"a{number}", name=own), status))
         replies.append(reply)
-    calls = joined(replies)
+    calls = join_replies(replies)
     names = [call.name for call in calls if call.name is not None]
     assert len(set(names)) == len(names)
     assert not {"params", "item"} & set(names)

@@ -90,9 +90,9 @@ def _answer(tmp_path: Path) -> tuple[Session, Any]:
 def test_a_long_table_says_how_much_of_it_is_shown() -> None:
     """Rows and columns that are left out are counted."""
     wide = [{f"c{n}": n for n in range(40)}] * 60
-    page = html.of_object(wide)
+    page = html.render_object(wide)
     assert f"the first {ROWS} of 60 rows, the first {COLUMNS} of 40 columns" in page
-    assert "2 rows, 1 column<" in html.of_object([{"a": 1}, {"a": 2}])
+    assert "2 rows, 1 column<" in html.render_object([{"a": 1}, {"a": 2}])
 
 
 def test_an_answer_shows_its_objects_and_plan(tmp_path: Path) -> None:

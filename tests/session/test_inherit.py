@@ -11,7 +11,7 @@ from neuraxis import ConfigError, Context, Policy, Session, command
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import DEFAULT
-from neuraxis.session.inherit import Inherited, inherit, made_of
+from neuraxis.session.inherit import Inherited, inherit, initial_origins
 from neuraxis.settings import Settings
 
 
@@ -21,7 +21,7 @@ def test_without_a_command_around_everything_is_the_default() -> None:
     assert over == Inherited(secrets=over.secrets)
     assert (over.policy, over.outer, over.depth) == (DEFAULT, None, 0)
     assert over.origins(Path(), Settings()).request == []
-    assert made_of(None, Origins()) == ()
+    assert initial_origins(None, Origins()) == ()
 
 
 @pytest.mark.parametrize("outer", [None, "x", object()])

@@ -16,7 +16,7 @@ from neuraxis.journal import open_journal
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.loader import load_plugin
 from neuraxis.policy.secrets import Secrets
-from neuraxis.session.load_plugins import registry_of
+from neuraxis.session.load_plugins import build_registry
 from neuraxis.settings import Settings
 from neuraxis.testing import call, check_plugin
 
@@ -25,7 +25,7 @@ from neuraxis.testing import call, check_plugin
 def test_a_name_that_is_no_path(name: str, tmp_path: Path) -> None:
     """It is told like any other name of nothing, and not as an error of the system."""
     with pytest.raises(ConfigError, match="a known plugin"):
-        registry_of([name], tmp_path / "workspace", None)
+        build_registry([name], tmp_path / "workspace", None)
 
 
 def test_a_link_into_the_workspace(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_link_into_the_workspace(tmp_path: Path) -> None:
     link.symlink_to(workspace)
     for source in (link / "mine", str(link / "mine"), workspace):
         with pytest.raises(ConfigError, match="lies in the workspace"):
-            registry_of([source], workspace, None)
+            build_registry([source], workspace, None)
 
 
 def test_a_workspace_that_is_a_file(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_workspace_that_is_a_file(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("x", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"workspace: .*: expected a folder"):
-        registry_of([], file, None)
+        build_registry([], file, None)
 
 
 class Held:

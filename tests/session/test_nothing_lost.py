@@ -298,14 +298,14 @@ async def test_R2_a_slow_disk_does_not_hold_the_loop(
 async def test_R2_those_who_wait_together_share_a_flush(tmp_path: Path) -> None:
     """Fifty requests at once need far fewer transactions than fifty times three."""
     journal: Any = open_journal(tmp_path / "j.db")
-    commits, put = 0, journal._writer._put
+    commits, put = 0, journal._writer._write_rows
 
     def counting(rows: Any) -> Any:
         nonlocal commits
         commits += 1
         return put(rows)
 
-    journal._writer._put = counting
+    journal._writer._write_rows = counting
     sessions = [
         Session(**options(tmp_path, "done", journal=journal)) for _ in range(50)
     ]

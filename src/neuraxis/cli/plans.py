@@ -251,7 +251,7 @@ def keep_plan(
         StorageError: the file cannot be written.
     """
     from neuraxis.events import PlanChecked
-    from neuraxis.planning.save import joined, made_elsewhere, plan_text
+    from neuraxis.planning.save import external_assets, join_replies, plan_text
 
     by_id = {result.call.id: result for result in answer.calls}
     replies: list[list[Result]] = []
@@ -260,8 +260,8 @@ def keep_plan(
         if isinstance(event, PlanChecked) and not event.problems:
             ids = [str(step["id"]) for step in event.steps]
             replies.append([by_id[call_id] for call_id in ids if call_id in by_id])
-    calls = joined(replies)
-    missing = [asset for asset in made_elsewhere(calls) if session.assets.known(asset)]
+    calls = join_replies(replies)
+    missing = [asset for asset in external_assets(calls) if session.assets.known(asset)]
     if missing:
         echo(
             f"neuraxis: the plan uses {', '.join(missing)}, which none of its steps "

@@ -213,7 +213,7 @@ def lock(
             f"--accept {wrong[0]}: no such plugin; there are: "
             f"{', '.join(sorted(plugin_names))}"
         )
-    before = read_lock(file, anew=accept)
+    before = read_lock(file, replacing=accept)
     entries, refused = accepted(before, specs, accept, taken=builtin_names())
     for name, lines in refused.items():
         command = " ".join(("neuraxis plugins lock", *arguments, "--accept", name))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from neuraxis.events import Event
     from neuraxis.session.answer import Answer
-    from neuraxis.session.past.waiting import Question, Standing
+    from neuraxis.session.past.waiting import Question, WaitingPlan
     from neuraxis.session.session import Session
     from neuraxis.session.watch import Watch
     from neuraxis.specs import Json
@@ -208,7 +208,7 @@ def ask(
     return answer, code
 
 
-def _waiting_plan(session: Session) -> Standing | None:
+def _waiting_plan(session: Session) -> WaitingPlan | None:
     """Return the plan that waits or was cut off."""
     from neuraxis.session.past.waiting import last_plan
 

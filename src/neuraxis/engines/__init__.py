@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 
 class TimeLimitReached(Exception):
-    """The command did not end within its seconds.
+    """The command did not end within its time limit.
 
     Args:
-        still_running: whether it goes on after it was asked to stop.
+        still_running: whether it still runs after it was asked to stop.
     """
 
     def __init__(self, *, still_running: bool = False) -> None:
@@ -20,19 +20,19 @@ class TimeLimitReached(Exception):
 
 
 class NoThreadFree(Exception):
-    """The command was not begun: no thread was free within its seconds."""
+    """The command did not start: no thread was free in time."""
 
 
 GIVEN_UP = "the command goes on all the same"
 """Argument of the `CancelledError` of a call whose command did not end.
 
-There is no class for it: `asyncio.timeout` and task groups take only `CancelledError`
-itself for their own cancellation, and would let a subclass through.
+It is no subclass: `asyncio.timeout` and task groups recognise only `CancelledError`
+itself as their own cancellation.
 """
 
 
 class Engine(Protocol):
-    """Engine that runs one command and passes its exceptions on unchanged."""
+    """Engine that runs commands and raises their exceptions unchanged."""
 
     async def run(
         self,
@@ -49,8 +49,8 @@ class Engine(Protocol):
 
         Args:
             function: the command's code.
-            positional: passed first, by position.
-            arguments: passed by name.
+            positional: positional arguments.
+            arguments: keyword arguments.
             cancelled: set when the command must stop (time limit, Ctrl-C); None: the
                 command cannot observe it.
             is_async: `function` returns an awaitable.
@@ -58,8 +58,8 @@ class Engine(Protocol):
             seconds: the time limit; None: none.
 
         Raises:
-            TimeLimitReached: it did not end in time.
-            NoThreadFree: it was not begun, since all threads were busy.
+            TimeLimitReached: the command did not end in time.
+            NoThreadFree: the command did not start, since all threads were busy.
             asyncio.CancelledError: the caller was cancelled; with `GIVEN_UP` if the
                 command did not end.
         """

@@ -1,7 +1,7 @@
 """Engine in this process: coroutines in tasks, functions in threads.
 
-A coroutine may swallow its cancellation and a thread cannot be ended. Either is given
-up after a while: the caller goes on, and what it returns late is thrown away.
+A coroutine may swallow its cancellation, and a thread cannot be killed. After a while
+either is abandoned: the caller continues, and a late result is discarded.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from neuraxis.engines.slots import SLOT
 from neuraxis.engines.threads import THREADS, Job
 
 CLEAN_UP_SECONDS = 5.0
-"""Seconds in which a cancelled coroutine has to end."""
-HEAR_SECONDS = 0.5
-"""Seconds in which a thread that can hear it has to end."""
+"""Seconds that a cancelled coroutine has for its cleanup."""
+STOP_SECONDS = 0.5
+"""Seconds that a thread which observes its cancellation has to end."""
 _LOG = logging.getLogger("neuraxis.engines")
 
 
 class InProcess:
-    """The default engine. A thread cannot be killed: see `Engine.run`.
+    """Default engine: runs commands in this process.
 
     Args:
-        nested: whether its calls are made inside a command, whose thread they would
-            wait for.
+        nested: whether its calls are made inside a command; then they never wait for
+            a free thread, since the command's thread waits for them.
     """
 
     def __init__(self, *, nested: bool = False) -> None:
@@ -61,7 +61,7 @@ class InProcess:
             value = await self._run_thread(call, cancelled, seconds)
             if seconds is not None:
                 seconds -= time.monotonic() - started
-        # a `def` may return what an `async def` gave it
+        # a `def` may return the coroutine of an `async def`
         if _is_coroutine(value):
             return await _run_task(lambda: value, cancelled, seconds)
         return value
@@ -73,7 +73,7 @@ class InProcess:
         seconds: float | None,
     ) -> Any:
         job = THREADS.start(call, bounded=not self._nested)
-        if job.waits is not None:
+        if job.queued is not None:
             await _wait_for_thread(job, seconds)
         try:
             done, _ = await asyncio.wait((job.future,), timeout=seconds)
@@ -87,18 +87,18 @@ class InProcess:
         raise TimeLimitReached(still_running=not ended)
 
     def close(self) -> None:
-        """Nothing: idle threads serve all sessions, and end by themselves."""
+        """Do nothing: all sessions share the threads, which end when idle."""
 
 
 async def _wait_for_thread(job: Job, seconds: float | None) -> None:
     """Wait until the job has a thread.
 
     Raises:
-        NoThreadFree: it had none in time, and is not begun any more.
+        NoThreadFree: it had none in time, and will not start.
     """
-    waits = cast("asyncio.Future[None]", job.waits)
+    queued = cast("asyncio.Future[None]", job.queued)
     try:
-        done, _ = await asyncio.wait((waits,), timeout=seconds)
+        done, _ = await asyncio.wait((queued,), timeout=seconds)
     except asyncio.CancelledError:
         THREADS.give_up(job)
         raise
@@ -111,18 +111,18 @@ async def _leave_thread(
     job: Job, call: partial[Any], cancelled: threading.Event | None
 ) -> bool:
     """Ask a thread to stop; return whether it has."""
-    job.given_up = True  # where it has not begun yet, it does not
+    job.given_up = True  # if it has not started, it never will
     if cancelled is None:
         return _give_up(job.future, call)
     cancelled.set()
-    return await _has_ended(job.future, call, HEAR_SECONDS)
+    return await _has_ended(job.future, call, STOP_SECONDS)
 
 
 class _TaskState(Struct):
     """State of a command's task."""
 
-    is_left: bool = False
-    """Whether it was given up."""
+    is_given_up: bool = False
+    """Whether it was abandoned."""
     exit: SystemExit | None = None
 
 
@@ -131,15 +131,15 @@ async def _run_task(
     cancelled: threading.Event | None,
     seconds: float | None,
 ) -> Any:
-    """Run a coroutine in a task that can be given up."""
+    """Run a coroutine in a task that can be abandoned."""
     state = _TaskState()
-    task = asyncio.get_running_loop().create_task(_held(call, state))
-    place = SLOT.get()
-    if place is not None:
-        place.begin()
-        task.add_done_callback(lambda _: place.end())
+    task = asyncio.get_running_loop().create_task(_await_call(call, state))
+    slot = SLOT.get()
+    if slot is not None:
+        slot.thread_started()
+        task.add_done_callback(lambda _: slot.thread_ended())
     try:
-        await asyncio.sleep(0)  # in which most end, so that no timer is begun
+        await asyncio.sleep(0)  # most end here, and need no timer
         done = task.done() or (await asyncio.wait((task,), timeout=seconds))[0]
     except asyncio.CancelledError:
         if not await _leave_task(task, call, cancelled, state):
@@ -166,16 +166,16 @@ async def _leave_task(
     try:
         ended = await _has_ended(task, call, CLEAN_UP_SECONDS)
     except BaseException:
-        state.is_left = True
+        state.is_given_up = True
         raise
-    state.is_left = not ended
+    state.is_given_up = not ended
     return ended
 
 
 async def _has_ended(
     future: asyncio.Future[Any], call: Callable[[], Any], seconds: float
 ) -> bool:
-    """Wait a moment for what was asked to stop."""
+    """Wait for a cancelled future; return whether it has ended."""
     try:
         await asyncio.wait((future,), timeout=seconds)
     except asyncio.CancelledError:
@@ -185,22 +185,22 @@ async def _has_ended(
 
 
 def _give_up(future: asyncio.Future[Any], call: Callable[[], Any]) -> bool:
-    """Return whether it has ended; note the end of what has not."""
+    """Return whether a future has ended; otherwise log its late end."""
     if future.done():
-        _ = future.cancelled() or future.exception()  # looked at: nobody else does
+        _ = future.cancelled() or future.exception()  # mark the exception as retrieved
         return True
-    since = time.monotonic()
+    given_up_at = time.monotonic()
     name = _name(call)
 
     def note(late: asyncio.Future[Any]) -> None:
-        how = "was cancelled"
+        outcome = "was cancelled"
         if not late.cancelled():
-            how = "returned" if late.exception() is None else "raised"
+            outcome = "returned" if late.exception() is None else "raised"
         _LOG.warning(
             "%s %s %.1f s after it was given up; its result is discarded",
             name,
-            how,
-            time.monotonic() - since,
+            outcome,
+            time.monotonic() - given_up_at,
         )
 
     future.add_done_callback(note)
@@ -216,13 +216,13 @@ def _name(call: Callable[[], Any]) -> str:
     return next(filter(None, names), "a command")
 
 
-async def _held(call: Callable[[], Awaitable[Any]], state: _TaskState) -> Any:
+async def _await_call(call: Callable[[], Awaitable[Any]], state: _TaskState) -> Any:
     try:
         value: Any = call()
         if not _is_coroutine(value):
             value = await value
         while _is_coroutine(value):  # it may return another one
-            value = await _steps(value, state)
+            value = await _drive_coroutine(value, state)
         return value
     except SystemExit as raised:
         state.exit = raised  # a task that raises it would end the loop
@@ -233,29 +233,29 @@ def _is_coroutine(value: object) -> bool:
 
 
 @coroutine
-def _steps(
-    given: Coroutine[Any, Any, Any], state: _TaskState
+def _drive_coroutine(
+    work: Coroutine[Any, Any, Any], state: _TaskState
 ) -> Generator[Any, Any, Any]:
     """Await a coroutine; close it when its loop ends.
 
-    `asyncio.run` cancels what still runs and waits for it: for ever, where the
-    cancellation is swallowed.
+    At its end, `asyncio.run` cancels the remaining tasks and waits for them: forever,
+    if one swallows its cancellation.
     """
-    step = partial(given.send, None)
+    step = partial(work.send, None)
     while True:
         try:
-            waits = step()
+            awaited = step()
         except StopIteration as end:
             return end.value
         try:
-            yield waits
+            yield awaited
         except GeneratorExit:
-            given.close()
+            work.close()
             raise
         except BaseException as raised:
-            if state.is_left:
-                given.close()
+            if state.is_given_up:
+                work.close()
                 raise
-            step = partial(given.throw, raised)
+            step = partial(work.throw, raised)
         else:
-            step = partial(given.send, None)
+            step = partial(work.send, None)

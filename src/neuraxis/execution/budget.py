@@ -9,7 +9,7 @@ from msgspec import Struct
 from neuraxis.formatting import Named
 from neuraxis.messages import NOTHING_USED, Result
 from neuraxis.messages import Usage as Tokens
-from neuraxis.planning.for_each import is_of
+from neuraxis.planning.for_each import belongs_to
 
 
 class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):
@@ -18,10 +18,10 @@ class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):
     model_calls: int = 20
     """Maximum replies of the model; then the run ends with the outcome `budget`.
 
-    Those of sessions inside its commands count, but the last is the session's own.
+    Replies in nested sessions count, but the last one is the session's own.
     """
     steps: int = 100
-    """Maximum calls; further ones are refused, and the model is told why."""
+    """Maximum calls; further ones are refused with an error for the model."""
     steps_per_tool: int = 50
     """Maximum calls of one command."""
     seconds: float = 600.0
@@ -29,8 +29,8 @@ class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):
     repeats: int = 2
     """Maximum times that the same call runs without another effect in between.
 
-    A further one gets the earlier result; with an effect it fails instead, and only
-    calls of earlier replies count. Equal items of a `for_each` are not the same call.
+    A further call gets the earlier result. A call with an effect fails instead, and
+    only earlier replies count. Equal items of a `for_each` are not the same call.
     """
     usd: float | None = None
     """Maximum cost of models in US dollars, checked before each reply."""
@@ -40,7 +40,7 @@ class Usage(Struct, kw_only=True):
     """Budget that a run has used; mutable."""
 
     model_calls: int = 0
-    """Replies, with those of sessions inside commands."""
+    """Replies, with those in nested sessions."""
     steps: int = 0
     by_tool: dict[str, int] = {}
     seen: dict[str, list[Result]] = {}
@@ -48,32 +48,33 @@ class Usage(Struct, kw_only=True):
     counted: list[tuple[str, str]] = []
     """Counted steps: call id and tool of each."""
     tokens: Tokens = NOTHING_USED
-    """Of the models of sessions inside commands."""
+    """Tokens used in nested sessions."""
     usd: float = 0.0
     """Cost of all replies whose price is known, in US dollars."""
     ended: dict[str, Result] = {}
-    """Results of the current plan so far, stopped calls too, for a cut-off run."""
-
+    """Results of the current plan so far, also of stopped calls."""
     crashed: set[str] = set()
-    """Calls of which an unexpected exception was logged."""
+    """Ids of calls whose unexpected exception was logged."""
 
     def replies(self, limit: int) -> Iterator[int]:
         """Count a run's own replies while the limit allows one."""
-        own = 0
+        count = 0
         while self.model_calls < limit:
             self.model_calls += 1
-            own += 1
-            yield own
+            count += 1
+            yield count
 
-    def take_back(self, gone: set[str]) -> None:
-        """Uncount these calls, including those of all items of a `for_each`."""
+    def uncount(self, discarded: set[str]) -> None:
+        """Remove these calls, and their loops' items, from the usage."""
         for call_id, tool in self.counted:
-            if is_of(call_id, gone):
+            if belongs_to(call_id, discarded):
                 self.steps -= 1
                 self.by_tool[tool] -= 1
-        self.counted = [one for one in self.counted if not is_of(one[0], gone)]
-        kept = {
-            key: [one for one in results if not is_of(one.call.id, gone)]
+        self.counted = [
+            item for item in self.counted if not belongs_to(item[0], discarded)
+        ]
+        remaining = {
+            key: [item for item in results if not belongs_to(item.call.id, discarded)]
             for key, results in self.seen.items()
         }
-        self.seen = {key: results for key, results in kept.items() if results}
+        self.seen = {key: results for key, results in remaining.items() if results}

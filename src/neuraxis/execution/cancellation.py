@@ -8,13 +8,13 @@ from msgspec import Struct
 
 
 class RunCancellation(Struct):
-    """Cancellation flag of one run; nobody waits for it."""
+    """Cancellation flag of one run."""
 
     stopped: bool = False
 
 
 class CallCancellation(threading.Event):
-    """Cancellation flag of one call: its own, or that of the run."""
+    """Cancellation flag of one call; also set if its run was stopped."""
 
     def __init__(self, run: RunCancellation) -> None:
         super().__init__()

@@ -1,16 +1,16 @@
 """Speculative execution: start read-only calls while the reply is still streaming.
 
-Decision 7. A step is begun before the reply ends if its call is whole and valid by
-itself and with those before it, it has no effect, no rule asks for approval of it, and
-nothing before it in the reply has an effect. It runs in isolation: on copies of the
-run's state (objects, budget, origins), and its events and files reach nobody. So it
-can be discarded, and is, unless the whole reply is read without a mistake, its plan is
-checked, and the step there is the same.
+Decision 7. A step starts before the reply ends if its call is complete and valid,
+alone and with the calls before it, has no effect, needs no approval, and no call before
+it in the reply has an effect. It runs in isolation, on copies of the run's state
+(assets, budget, origins), and its events and files are not reported. So it can be
+discarded, and it is, unless the whole reply is decoded without a mistake, its plan is
+checked, and the plan has the same step.
 
-Then the plan runs as ever: budget, guards, policy, `CallStarted`, the order of the
-results. Only where the command's code would run, the value of the speculative step is
-taken. The journal therefore reports an early call like any other, and never one that
-was discarded; `PlanChecked.notes` says how much earlier it was begun.
+Then the plan runs as always: budget, policy, `CallStarted`, the order of the results.
+Only the command's code does not run again: the speculative value is used. So the
+journal reports an early call like any other, and never a discarded one;
+`PlanChecked.notes` says how much earlier it started.
 """
 
 from __future__ import annotations
@@ -43,42 +43,42 @@ MOST_CALLS = 64
 """Maximum calls of one reply that are considered before it ends."""
 
 
-class _Begun(Struct, kw_only=True, eq=False):
+class _EarlyStep(Struct, kw_only=True, eq=False):
     """Speculatively started step, with the events it has emitted."""
 
     step: Step
     task: asyncio.Task[Result | None] | None = None
-    since: float = 0.0
+    started_at: float = 0.0
     """Start time of its command; 0 while it waits for another step."""
-    taken: bool = False
-    spoiled: bool = False
+    adopted: bool = False
+    unusable: bool = False
     """Whether it did something unsafe to repeat, such as asking an agent."""
-    heard: deque[CallProgress | str] = field(
+    events: deque[CallProgress | str] = field(
         default_factory=deque["CallProgress | str"]
     )
     context: Context | None = None
 
-    def hear(self, event: Event) -> None:
-        """Store the command's own events until the step is adopted; drop others."""
+    def receive(self, event: Event) -> None:
+        """Store progress events until the step is adopted; drop other events."""
         if isinstance(event, CallStarted):
-            self.since = time.perf_counter()
+            self.started_at = time.perf_counter()
         elif isinstance(event, CallProgress):
-            self.heard.append(event)
-            self.pass_on()
+            self.events.append(event)
+            self.forward_events()
 
-    def hear_file(self, path: str) -> None:
+    def add_file(self, path: str) -> None:
         """Store the path of a file that the command wrote."""
-        self.heard.append(path)
-        self.pass_on()
+        self.events.append(path)
+        self.forward_events()
 
-    def spoil(self) -> None:
+    def mark_unusable(self) -> None:
         """Mark the result as unusable."""
-        self.spoiled = True
+        self.unusable = True
 
-    def pass_on(self) -> None:
+    def forward_events(self) -> None:
         """Emit the stored events to the run that adopts the step."""
-        while self.heard and self.context is not None:
-            event = self.heard.popleft()
+        while self.events and self.context is not None:
+            event = self.events.popleft()
             if isinstance(event, str):
                 self.context.wrote(event)
             else:
@@ -98,185 +98,185 @@ class EarlyStarts:
     """Speculative calls of one run, reply after reply; cancels all its tasks.
 
     Args:
-        on: whether anything is started early.
-        dialect: the session's; one that cannot stream starts nothing early.
+        is_on: whether calls are started early.
+        dialect: the session's dialect; it must implement `ReadsEarly`.
         runtime: the `Runtime` of the run's plans.
         plan: checks calls, as the loop does.
-        next_id: the id of the next call.
+        next_id: returns a new call id.
     """
 
     def __init__(
         self,
         *,
-        on: bool,
+        is_on: bool,
         dialect: Dialect,
         runtime: Runtime,
         plan: Callable[[Sequence[Call]], Plan],
         next_id: Callable[[], str],
     ) -> None:
-        self._on = on
+        self._on = is_on
         self._dialect = dialect
         self._runtime = runtime
         self._plan = plan
         self._new_id = next_id
-        # ids that early calls were given and no whole reply has used yet
-        self._ids: deque[str] = deque()
-        self._off = True
-        self._waiting: list[Chunk] = []
-        self._look_again: asyncio.Handle | None = None
+        # ids of early calls that no decoded reply has used yet
+        self._unused_ids: deque[str] = deque()
+        self._is_off = True
+        self._chunks: list[Chunk] = []
+        self._decoding: asyncio.Handle | None = None
         self._reader: EarlyReader | None = None
         self._calls: list[Call] = []
-        self._begun: dict[str, _Begun] = {}
-        self._apart: Runtime | None = None
+        self._started: dict[str, _EarlyStep] = {}
+        self._isolated: Runtime | None = None
 
     @property
     def busy(self) -> bool:
-        """Return whether steps of this reply were begun and not yet discarded."""
-        return bool(self._begun)
+        """Return whether steps of this reply were started and not yet discarded."""
+        return bool(self._started)
 
     def begin(self) -> None:
         """Prepare for a new reply."""
         if self._reader is not None:
             self._forget()
-        self._off = not self._on
+        self._is_off = not self._on
 
-    def see(self, chunk: Chunk) -> None:
-        """Take a chunk of the reply.
+    def add_chunk(self, chunk: Chunk) -> None:
+        """Add a chunk of the reply.
 
-        The chunk is decoded when the event loop is next idle: a stream that never waits
-        for its next chunk leaves no time for speculation, and pays nothing for it.
+        It is decoded when the event loop is next idle: a stream that never waits for
+        its next chunk leaves no time for speculation, and should pay nothing for it.
         """
-        if self._off or not (chunk.text or chunk.tool_calls):
+        if self._is_off or not (chunk.text or chunk.tool_calls):
             return
         if chunk.finish_reason is not None:
-            self.stop()  # it is the last one, and the reply is whole
+            self.stop()  # the last chunk: the reply is complete
             return
-        self._waiting.append(chunk)
-        if self._look_again is None and (len(self._waiting) > 1 or self._reader):
+        self._chunks.append(chunk)
+        if self._decoding is None and (len(self._chunks) > 1 or self._reader):
             loop = asyncio.get_running_loop()
-            self._look_again = loop.call_soon(self._look)
+            self._decoding = loop.call_soon(self._decode_chunks)
 
     def stop(self) -> None:
-        """Start nothing more: the stream has ended."""
-        self._off = True
-        if self._waiting:
-            self._waiting = []
-        if self._look_again is not None:
-            self._look_again.cancel()
-            self._look_again = None
+        """Start no more calls: the stream has ended."""
+        self._is_off = True
+        if self._chunks:
+            self._chunks = []
+        if self._decoding is not None:
+            self._decoding.cancel()
+            self._decoding = None
 
     def next_id(self) -> str:
-        """Return the next call's id, the same as while streaming."""
-        return self._ids.popleft() if self._ids else self._new_id()
+        """Return the next call id, the same as while streaming."""
+        return self._unused_ids.popleft() if self._unused_ids else self._new_id()
 
-    def handed(self, plan: Plan) -> Plan:
+    def with_values(self, plan: Plan) -> Plan:
         """Return the plan with the values of its speculatively run steps."""
-        if not self._begun or plan.problems:
+        if not self._started or plan.problems:
             return plan
-        now = time.perf_counter()
+        end_of_reply = time.perf_counter()
         notes: list[str] = []
         steps: list[Step] = []
         for step in plan.steps:
-            begun = self._begun.get(step.call.id)
-            if begun is not None and _is_same(step, begun.step):
-                steps.append(self._with_value(step, begun))
-                if begun.since and not begun.spoiled:
-                    early = (now - begun.since) * 1000
+            early_step = self._started.get(step.call.id)
+            if early_step is not None and _is_same(step, early_step.step):
+                steps.append(self._with_value(step, early_step))
+                if early_step.started_at and not early_step.unusable:
+                    milliseconds = (end_of_reply - early_step.started_at) * 1000
+                    target = step.call.target
                     notes.append(
-                        f"{step.call.target}: begun {early:.0f} ms before the reply "
-                        "ended"
+                        f"{target}: begun {milliseconds:.0f} ms before the reply ended"
                     )
             else:
                 steps.append(step)
         return replace(plan, steps=tuple(steps), notes=(*plan.notes, *notes))
 
-    # --- while the reply is written ----------------------------------------------
+    # --- while the reply is streaming --------------------------------------------
 
-    def _look(self) -> None:
-        self._look_again = None
-        chunks, self._waiting = self._waiting, []
+    def _decode_chunks(self) -> None:
+        self._decoding = None
+        chunks, self._chunks = self._chunks, []
         if self._reader is None:
             if not isinstance(self._dialect, ReadsEarly):
-                self._off = True
+                self._is_off = True
                 return
             self._reader = self._dialect.early()
         for chunk in chunks:
             for call in self._reader.feed(chunk):
-                self._consider(call)
-                if self._off:
+                self._consider_call(call)
+                if self._is_off:
                     return
-        self._off = self._reader.ended
+        self._is_off = self._reader.ended
 
-    def _consider(self, call: Call) -> None:
-        """Begin the call, postpone it, or ignore the rest of the reply."""
-        here = len(self._calls)
-        while len(self._ids) <= here:
-            self._ids.append(self._new_id())
-        self._calls.append(replace(call, id=self._ids[here]))
+    def _consider_call(self, call: Call) -> None:
+        """Start the call, skip it, or ignore the rest of the reply."""
+        index = len(self._calls)
+        while len(self._unused_ids) <= index:
+            self._unused_ids.append(self._new_id())
+        self._calls.append(replace(call, id=self._unused_ids[index]))
         plan = self._plan(self._calls)
         if (
             plan.problems
-            or here + 1 >= MOST_CALLS
+            or index + 1 >= MOST_CALLS
             or may_reach_a_limit(plan, self._runtime)
         ):
-            self._off = True
+            self._is_off = True
             return
         step = plan.steps[-1]
         policy = self._runtime.gate.policy
         if not step.command.spec.effects.readonly or policy.may_ask(step):
-            self._off = True  # all calls behind it must wait for it
-        elif self._may_begin(step) and not any(
+            self._is_off = True  # all later calls must wait for it
+        elif self._may_start(step) and not any(
             earlier.command is step.command and earlier.arguments == step.arguments
             for earlier in plan.steps[:-1]
         ):
-            # a repeated call may be answered with the first one's result
-            self._begin(step)
+            # a repeated call may get the result of the first one
+            self._start(step)
 
-    def _may_begin(self, step: Step) -> bool:
+    def _may_start(self, step: Step) -> bool:
         return (
             step.loop is None
             and step.command.run is not None
-            and step.depends <= self._begun.keys()
+            and step.depends <= self._started.keys()
             and "secret://" not in repr(step.arguments)
         )
 
-    def _begin(self, step: Step) -> None:
-        if self._apart is None:
-            self._apart = _copied(self._runtime)
-        self._apart.gate.origins.planned([step])
-        begun = _Begun(step=step)
-        apart = replace(
-            self._apart,
-            emit=begun.hear,
-            wrote=begun.hear_file,
-            too_early=begun.spoil,
+    def _start(self, step: Step) -> None:
+        if self._isolated is None:
+            self._isolated = _isolated_copy(self._runtime)
+        self._isolated.gate.origins.planned([step])
+        early_step = _EarlyStep(step=step)
+        isolated = replace(
+            self._isolated,
+            emit=early_step.receive,
+            wrote=early_step.add_file,
+            too_early=early_step.mark_unusable,
         )
-        self._begun[step.call.id] = begun
-        begun.task = asyncio.create_task(self._run(step, apart))
+        self._started[step.call.id] = early_step
+        early_step.task = asyncio.create_task(self._run(step, isolated))
 
-    async def _run(self, step: Step, apart: Runtime) -> Result | None:
-        for own in step.depends:
-            earlier = self._begun[own]
+    async def _run(self, step: Step, isolated: Runtime) -> Result | None:
+        for call_id in step.depends:
+            earlier = self._started[call_id]
             if earlier.task is not None:
                 await asyncio.wait([earlier.task])
-            if not (earlier.done and earlier.since):
-                return None  # since 0: its value is an earlier call's, and not taken
-        return await run_one(step, apart)
+            if not (earlier.done and earlier.started_at):
+                return None  # not started: it reused an earlier call's result
+        return await run_one(step, isolated)
 
-    # --- when it is whole --------------------------------------------------------
+    # --- when the reply is complete ----------------------------------------------
 
-    def _with_value(self, step: Step, begun: _Begun) -> Step:
+    def _with_value(self, step: Step, early_step: _EarlyStep) -> Step:
         """Return the step with code that returns the speculative value."""
         command = step.command
 
-        async def take(*positional: Any, **named: Any) -> Any:
+        async def adopt(*positional: Any, **named: Any) -> Any:
             context = cast("Context | None", named.get(command.context_name))
-            if self._may_take(begun) and begun.task is not None:
-                begun.taken = True
-                begun.context = context
-                begun.pass_on()
-                result = await begun.task
-                if result is not None and not begun.spoiled:
+            if self._may_adopt(early_step) and early_step.task is not None:
+                early_step.adopted = True
+                early_step.context = context
+                early_step.forward_events()
+                result = await early_step.task
+                if result is not None and not early_step.unusable:
                     if result.exception is not None:
                         raise result.exception
                     if result.error is not None and result.error.code == "timeout":
@@ -284,9 +284,9 @@ class EarlyStarts:
                     if self._assets.known(step.call.id):
                         root = self._assets.native(step.call.id)
                         return root["content"]["response"]
-            elif begun.task is not None and not begun.taken:
-                # it runs again now; twice at once would waste its resources
-                begun.task.cancel()
+            elif early_step.task is not None and not early_step.adopted:
+                # it runs again now, and two at once would waste resources
+                early_step.task.cancel()
             return await self._runtime.engine.run(
                 cast("Callable[..., Any]", command.run),
                 positional,
@@ -297,42 +297,44 @@ class EarlyStarts:
                 blocking=command.spec.blocking,
             )
 
-        taking = Command(
+        adopting = Command(
             plugin=command.plugin,
             spec=command.spec,
-            run=take,
+            run=adopt,
             is_async=True,
             context_name=command.context_name,
         )
-        taking.parameters, taking.response = command.parameters, command.response
-        return replace(step, command=taking)
+        adopting.parameters, adopting.response = command.parameters, command.response
+        return replace(step, command=adopting)
 
-    def _may_take(self, begun: _Begun) -> bool:
-        """Return whether the speculative value equals that of running the step now.
+    def _may_adopt(self, early_step: _EarlyStep) -> bool:
+        """Return whether the speculative value may replace running the step now.
 
-        False if the value was taken before (a second try), was made of the value of
-        a step that has another result since, or still waits for its turn: a step
-        that runs now may hold the slot it waits for.
+        It may not if it was adopted before (by a first attempt), if it was made from a
+        value that was not adopted, or if its step still waits for a slot: a step that
+        runs now may hold that slot.
         """
         return (
-            not begun.taken
-            and not begun.spoiled
-            and begun.since > 0
+            not early_step.adopted
+            and not early_step.unusable
+            and early_step.started_at > 0
             and all(
-                self._begun[own].taken and not self._begun[own].spoiled
-                for own in begun.step.depends
+                self._started[call_id].adopted and not self._started[call_id].unusable
+                for call_id in early_step.step.depends
             )
         )
 
     @property
     def _assets(self) -> AssetStore:
-        apart = self._apart
-        return self._runtime.assets if apart is None else apart.assets
+        isolated = self._isolated
+        return self._runtime.assets if isolated is None else isolated.assets
 
-    async def throw_away(self) -> None:
-        """Cancel the steps that were not adopted, and forget the reply."""
+    async def discard(self) -> None:
+        """Cancel the remaining steps, and forget the reply."""
         self.stop()
-        tasks = [begun.task for begun in self._begun.values() if begun.task]
+        tasks = [
+            early_step.task for early_step in self._started.values() if early_step.task
+        ]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -343,16 +345,16 @@ class EarlyStarts:
         self._forget()
 
     def _forget(self) -> None:
-        self._reader = self._apart = None
-        self._calls, self._begun = [], {}
+        self._reader = self._isolated = None
+        self._calls, self._started = [], {}
 
 
-def _is_same(step: Step, begun: Step) -> bool:
+def _is_same(step: Step, early_step: Step) -> bool:
     """Return whether both steps are equal except for their notes."""
-    return replace(step, notes=()) == replace(begun, notes=())
+    return replace(step, notes=()) == replace(early_step, notes=())
 
 
-def _copied(runtime: Runtime) -> Runtime:
+def _isolated_copy(runtime: Runtime) -> Runtime:
     """Return an isolated copy of the runtime, in which approvals are denied."""
     usage, gate, assets = runtime.usage, runtime.gate, runtime.assets.aside()
     return replace(

@@ -32,13 +32,13 @@ def declared_failure(call: Call, command: Command, value: Json) -> CallError | N
     name = command.spec.failure_field
     if name is None or not isinstance(value, dict):
         return None
-    answer = cast("dict[str, Json]", value)
-    if answer.get(name) is not False:
+    response = cast("dict[str, Json]", value)
+    if response.get(name) is not False:
         return None
-    return call_errors.failed(call.target, _why(answer, name))
+    return call_errors.failed(call.target, _failure_reason(response, name))
 
 
-def _why(answer: Mapping[str, Json], failure_field: str) -> str:
+def _failure_reason(answer: Mapping[str, Json], failure_field: str) -> str:
     for name in ("error", "reason", "message", "stderr"):
         text = answer.get(name)
         if isinstance(text, str) and text.strip():
@@ -47,7 +47,7 @@ def _why(answer: Mapping[str, Json], failure_field: str) -> str:
 
 
 def _short(text: str) -> str:
-    """Shorten a long text by its middle; the answer is stored whole."""
+    """Cut the middle out of a long text."""
     if len(text) <= MOST:
         return text
     end = MOST * 3 // 4
@@ -75,7 +75,7 @@ def failure_of(
         error = call_errors.no_thread_free(target, limit)
         return failed_result(step, error, started, runtime)
     if isinstance(raised, CommandError | MissingExtra):
-        error = call_errors.failed(target, _words(raised))
+        error = call_errors.failed(target, _exception_text(raised))
         if isinstance(raised, NoSecret):
             error = replace(error, fixable_by="user")
     else:
@@ -85,7 +85,7 @@ def failure_of(
 
 
 def _log(raised: BaseException, step: Step, runtime: Runtime) -> None:
-    """Log an unexpected exception once for all tries and items."""
+    """Log an unexpected exception once for all attempts and items."""
     call_id = step.part_of or step.call.id
     if call_id not in runtime.usage.crashed:
         runtime.usage.crashed.add(call_id)
@@ -96,9 +96,9 @@ def _log(raised: BaseException, step: Step, runtime: Runtime) -> None:
 
 def crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:
     """Return the error that the model is shown for an unexpected exception."""
-    # scrubbed before it is shortened: a part of a cut secret would remain
-    words: str = runtime.secrets.scrub(_words(raised))
-    first = next(iter(words.splitlines()), "")
+    # scrub first: after shortening, a part of a secret might remain
+    text: str = runtime.secrets.scrub(_exception_text(raised))
+    first = next(iter(text.splitlines()), "")
     return call_errors.crashed(call.target, type(raised).__name__, first)
 
 
@@ -131,7 +131,7 @@ def failed_result(
     )
 
 
-def _words(raised: BaseException) -> str:
+def _exception_text(raised: BaseException) -> str:
     """Return an exception's message, or its type if `__str__` itself fails."""
     try:
         return public_names(str(raised))

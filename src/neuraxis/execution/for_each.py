@@ -1,7 +1,7 @@
 """Run one step with its retries, concurrency slots and `for_each` items.
 
-Around `run_step` stand the options of a step: a second try under the policy `retry`,
-the `concurrency` of its command, and `for_each`.
+This adds a step's options to `run_step`: retries under `on_error="retry"`, the
+`concurrency` of its command, and `for_each`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.store import ReferenceLost, Stored
 from neuraxis.errors import CommandError, StorageError
-from neuraxis.execution.concurrent import goes_on, run_in_order, run_overlapping
+from neuraxis.execution.concurrent import has_waited, run_concurrently, run_in_order
 from neuraxis.execution.failures import crashed
-from neuraxis.execution.loop_items import cut_off_loop, entry_of
-from neuraxis.execution.loop_limits import beyond_limit
-from neuraxis.execution.offload import aside, is_large, leads_to_object
+from neuraxis.execution.loop_items import item_entry, stopped_loop
+from neuraxis.execution.loop_limits import loop_limit_error
+from neuraxis.execution.offload import in_thread_if, is_large, leads_to_object
 from neuraxis.execution.report import (
     report_finished,
     report_started,
@@ -31,22 +31,22 @@ from neuraxis.execution.retry import failed, run_with_retry
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.step import run_step
 from neuraxis.messages import CallError, Result
-from neuraxis.planning.for_each import Loop, wrong_items
+from neuraxis.planning.for_each import Loop, list_problem
 from neuraxis.planning.plan import Plan, Step, item_steps, waits_for
 from neuraxis.policy.decision import Refused
 from neuraxis.policy.later import Waits
 from neuraxis.references.render import ReferenceFailure
 
-ITEMS_AT_ONCE = 8
+MAX_CONCURRENT_ITEMS = 8
 """Maximum concurrent items of one step; those with effects run sequentially."""
-_TOLD = 5
-"""Maximum failed items that one message names."""
+_MOST_NAMED = 5
+"""Maximum failed items named in one message."""
 
 
 def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
-    """Run a step with its options; never raises for a command's failure."""
-    if step.call.id in runtime.known:
-        return _known(step, runtime)
+    """Run a step with its options; a command's failure becomes its result."""
+    if step.call.id in runtime.earlier_results:
+        return _earlier_result(step, runtime)
     if step.loop is not None:
         return _run_loop(step, step.loop, runtime)
     if runtime.on_error == "retry" or step.command.spec.concurrency is not None:
@@ -54,8 +54,8 @@ def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
     return run_step(step, runtime)
 
 
-async def _known(step: Step, runtime: Runtime) -> Result:
-    return replace(runtime.known[step.call.id], call=step.call)
+async def _earlier_result(step: Step, runtime: Runtime) -> Result:
+    return replace(runtime.earlier_results[step.call.id], call=step.call)
 
 
 # --- one call for each item ----------------------------------------------------
@@ -68,28 +68,28 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
     try:
         runtime.gate.origins.loops(step, loop)
         large = leads_to_object(step, runtime)
-        steps = await aside(large, _item_steps, step, loop, runtime)
+        steps = await in_thread_if(large, _item_steps, step, loop, runtime)
         _check_limits(step, steps, runtime)
         report_started(step, runtime, items=len(steps))
-        if goes_on(steps, runtime):
+        if has_waited(steps, runtime):
             results = await run_in_order(steps, runtime, run_one)
         else:
             waits = waits_for(Plan(steps=tuple(steps)), runtime.gate.policy.may_ask)
-            results = await run_overlapping(
-                steps, waits, runtime, run_one, ITEMS_AT_ONCE
+            results = await run_concurrently(
+                steps, waits, runtime, run_one, MAX_CONCURRENT_ITEMS
             )
-        result = await _joined(step, results, runtime)
+        result = await _join_results(step, results, runtime)
     except Refused as refused:
         result = failed(step, refused.error)
     except CommandError as refused:  # refused by the parent run (`nested.py`)
         result = failed(step, call_errors.failed(call.target, str(refused)))
-    except Waits:  # its items that ended are in the journal
+    except Waits:  # the items that ended are in the journal
         report_finished(failed(step, call_errors.waits(call.target)), runtime)
         raise
     except asyncio.CancelledError:
-        cut_off = _cut_off(step, steps, runtime)
-        report_finished(cut_off, runtime)
-        runtime.usage.ended[call.id] = cut_off
+        stopped = _stopped_result(step, steps, runtime)
+        report_finished(stopped, runtime)
+        runtime.usage.ended[call.id] = stopped
         raise
     result = replace(result, seconds=time.perf_counter() - started)
     report_finished(result, runtime)
@@ -107,7 +107,7 @@ def _item_steps(step: Step, loop: Loop, runtime: Runtime) -> list[Step]:
         raise Refused(
             call_errors.reference_not_found(target, failure.message)
         ) from None
-    problem = wrong_items(items, loop.most)
+    problem = list_problem(items, loop.most)
     if problem is not None:
         raise Refused(call_errors.invalid_param(target, [problem]))
     steps = item_steps(step, cast("Sequence[Any]", items))
@@ -117,100 +117,103 @@ def _item_steps(step: Step, loop: Loop, runtime: Runtime) -> list[Step]:
                 resolve_arguments(item, runtime)
             except Refused as refused:
                 where = f"item {_index(item)}"
-                raise Refused(_within(refused.error, where)) from None
+                raise Refused(_item_error(refused.error, where)) from None
     return steps
 
 
 def _check_limits(step: Step, steps: Sequence[Step], runtime: Runtime) -> None:
-    """Check that the run's budget has room for all items.
+    """Check that the remaining budget allows all items.
 
     Raises:
-        Refused: it has not.
+        Refused: it does not.
     """
-    count = sum(item.call.id not in runtime.known for item in steps)
-    error = beyond_limit(step, count, runtime.usage, runtime.budget)
+    count = sum(item.call.id not in runtime.earlier_results for item in steps)
+    error = loop_limit_error(step, count, runtime.usage, runtime.budget)
     if error is not None:
         raise Refused(error)
 
 
-def _within(error: CallError, where: str) -> CallError:
-    return replace(error, message=f"{where}: {error.message} Nothing was run.")
+def _item_error(error: CallError, item: str) -> CallError:
+    return replace(error, message=f"{item}: {error.message} Nothing was run.")
 
 
 def _index(step: Step) -> int:
     return step.item.index if step.item is not None else 0
 
 
-def _cut_off(step: Step, steps: Sequence[Step], runtime: Runtime) -> Result:
+def _stopped_result(step: Step, steps: Sequence[Step], runtime: Runtime) -> Result:
     """Return the result of a loop that is stopped."""
     call, spec, ended = step.call, step.command.spec, runtime.usage.ended
-    items = {_index(one): ended[one.call.id] for one in steps if one.call.id in ended}
-    result = cut_off_loop(call, items, len(steps), again=spec.effects.kind != "once")
-    kept = runtime.assets.keep(call.id, spec.name, result.value)
-    report_stored(call.id, kept, runtime.emit)
+    items = {
+        _index(item): ended[item.call.id] for item in steps if item.call.id in ended
+    }
+    result = stopped_loop(call, items, len(steps), again=spec.effects.kind != "once")
+    stored = runtime.assets.keep(call.id, spec.name, result.value)
+    report_stored(call.id, stored, runtime.emit)
     return replace(
         result,
         plugin=step.command.plugin.name,
         command=spec.name,
-        value=kept.value,
-        stored=kept.stored,
+        value=stored.value,
+        stored=stored.stored,
     )
 
 
-async def _joined(step: Step, results: Sequence[Result], runtime: Runtime) -> Result:
-    """Return the whole step's result: the list of answers, or failures.
+async def _join_results(
+    step: Step, results: Sequence[Result], runtime: Runtime
+) -> Result:
+    """Return the step's result: its items' values, or a failure.
 
-    Under `continue` an item that failed is left out, with a warning.
+    Under `continue` a failed item is left out, with a warning.
     """
     call, command = step.call, step.command
-    done = [result for result in results if result.status == "done"]
-    bad = [
-        (index, result)
-        for index, result in enumerate(results)
-        if result.status == "failed"
+    done = [item for item in results if item.status == "done"]
+    failures = [
+        (index, item) for index, item in enumerate(results) if item.status == "failed"
     ]
-    goes_on = runtime.on_error == "continue" and done
-    values: list[Any] = [result.value for result in done]
-    if bad and not goes_on:
-        values = [entry_of(index, result) for index, result in enumerate(results)]
-    kept = await _store_all(values, step, runtime)
-    whole = Result(
+    omits_failures = runtime.on_error == "continue" and done
+    values: list[Any] = [item.value for item in done]
+    if failures and not omits_failures:
+        values = [item_entry(index, item) for index, item in enumerate(results)]
+    stored = await _store_all(values, step, runtime)
+    result = Result(
         call=call,
         status="done",
         plugin=command.plugin.name,
         command=command.spec.name,
-        value=kept.value,
-        stored=kept.stored,
-        shown=any(result.shown for result in done),
-        warnings=tuple(
-            dict.fromkeys(text for result in done for text in result.warnings)
-        ),
+        value=stored.value,
+        stored=stored.stored,
+        shown=any(item.shown for item in done),
+        warnings=tuple(dict.fromkeys(text for item in done for text in item.warnings)),
     )
-    if not bad:
-        return whole
+    if not failures:
+        return result
     messages = [
-        f"item {index}: {result.error.message if result.error else 'it failed'}"
-        for index, result in bad[:_TOLD]
+        f"item {index}: {item.error.message if item.error else 'it failed'}"
+        for index, item in failures[:_MOST_NAMED]
     ]
-    if len(bad) > _TOLD:
-        messages.append(f"… and {len(bad) - _TOLD} more")
-    if goes_on:
-        lost = f"{len(bad)} of {len(results)} items failed and are left out"
-        return replace(whole, warnings=(*whole.warnings, lost, *messages))
-    error = call_errors.items_failed(call.target, len(bad), len(results), messages)
-    return replace(whole, status="failed", error=error, exception=bad[0][1].exception)
+    if len(failures) > _MOST_NAMED:
+        messages.append(f"… and {len(failures) - _MOST_NAMED} more")
+    if omits_failures:
+        lost = f"{len(failures)} of {len(results)} items failed and are left out"
+        return replace(result, warnings=(*result.warnings, lost, *messages))
+    error = call_errors.items_failed(call.target, len(failures), len(results), messages)
+    exception = failures[0][1].exception
+    return replace(result, status="failed", error=error, exception=exception)
 
 
 async def _store_all(values: list[Any], step: Step, runtime: Runtime) -> Stored:
-    """Store the list of answers; some may be native objects."""
+    """Store the list of values; some may be native objects."""
     call = step.call
     try:
-        name, assets = step.command.spec.name, runtime.assets
+        name = step.command.spec.name
+        prepare = runtime.assets.prepare
         large = is_large(values)
-        kept = assets.put(await aside(large, assets.prepare, call.id, name, values))
+        prepared = await in_thread_if(large, prepare, call.id, name, values)
+        stored = runtime.assets.put(prepared)
     except StorageError:
         raise
     except Exception as raised:
         raise Refused(crashed(call, raised, runtime)) from raised
-    report_stored(call.id, kept, runtime.emit)
-    return kept
+    report_stored(call.id, stored, runtime.emit)
+    return stored

@@ -18,10 +18,10 @@ from neuraxis.errors import CommandError
 from neuraxis.events import CallProgress
 from neuraxis.execution.cancellation import CallCancellation
 from neuraxis.execution.nested import ParentRun
-from neuraxis.execution.offload import aside, is_large, leads_to_object
+from neuraxis.execution.offload import in_thread_if, is_large, leads_to_object
 from neuraxis.execution.runtime import Runtime
 from neuraxis.formatting import refuse
-from neuraxis.planning.build import is_left_out
+from neuraxis.planning.build import omits_parameter
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
@@ -38,25 +38,27 @@ async def invoke(
     """Run a step's command; return its response and its warnings.
 
     Args:
-        step: the call, authorised.
-        arguments: with their references resolved.
+        step: the authorised call.
+        arguments: the call's arguments, with their references resolved.
         label: the origins of the arguments.
-        runtime: of the run.
+        runtime: the runtime of the plan.
 
     Raises:
-        Exception: whatever the command raises.
-        TimeLimitReached: it took longer than its limit.
+        Exception: the command's own exception.
+        TimeLimitReached: the command took longer than its limit.
     """
     command = step.command
     spec = command.spec
-    warned: list[str] = []
+    warnings: list[str] = []
     large = leads_to_object(step, runtime)
-    passed = await aside(large, _own_copy, step, arguments, runtime)
-    positional, named = bind_arguments(command, passed)
-    stop: CallCancellation | None = None
+    own_arguments = await in_thread_if(large, _own_copy, step, arguments, runtime)
+    positional, named = bind_arguments(command, own_arguments)
+    cancelled: CallCancellation | None = None
     if command.context_name:
-        stop = CallCancellation(runtime.cancelled)
-        named[command.context_name] = _context(step, label, runtime, stop, warned)
+        cancelled = CallCancellation(runtime.cancelled)
+        named[command.context_name] = _context(
+            step, label, runtime, cancelled, warnings
+        )
     code = command.run or _no_code
     if spec.blocking and not command.is_async:
         code = partial(_exhaust, code)
@@ -65,17 +67,17 @@ async def invoke(
             code,
             positional,
             named,
-            stop,
+            cancelled,
             is_async=command.is_async,
             blocking=spec.blocking,
             seconds=spec.time_limit or runtime.time_limit,
         )
     finally:
-        if stop is not None:
-            stop.over = True
+        if cancelled is not None:
+            cancelled.over = True
     if runtime.secrets.active:
-        value = await aside(is_large(value), _scrubbed, value, runtime)
-    return value, tuple(dict.fromkeys(warned))
+        value = await in_thread_if(is_large(value), _scrubbed, value, runtime)
+    return value, tuple(dict.fromkeys(warnings))
 
 
 def bind_arguments(
@@ -84,7 +86,7 @@ def bind_arguments(
     """Return positional and keyword arguments, as the command's code takes them."""
     if not command.bare:
         return (), dict(arguments)
-    if is_left_out(command.parameters, arguments):
+    if omits_parameter(command.parameters, arguments):
         return (), {}
     return (arguments,), {}
 
@@ -94,7 +96,7 @@ def _with_secrets(step: Step, arguments: Json, runtime: Runtime) -> Json:
     places = step.command.marks.secret_ok
     if not places:
         return arguments
-    # what a reference led to must not name secrets
+    # a value behind a reference must not name secrets
     return runtime.secrets.arguments(arguments, step.arguments, places)
 
 
@@ -113,18 +115,18 @@ def _context(
     step: Step,
     label: Label,
     runtime: Runtime,
-    stop: CallCancellation,
-    warned: list[str],
+    cancelled: CallCancellation,
+    warnings: list[str],
 ) -> Context:
-    """Build the command's `Context`; `warned` collects its warnings."""
+    """Build the command's `Context`; `warnings` collects its warnings."""
     call, origins = step.call, runtime.gate.origins
 
-    def wrote(path: str, there: bool = True) -> None:
+    def wrote(path: str, exists: bool = True) -> None:
         path = _in_workspace(path, runtime.workspace)
         # a session inside the command may have read more since it began
-        now = origins.results.get(call.id, label)
-        origins.wrote(path, now | label, call.id)
-        if there:
+        current = origins.results.get(call.id, label)
+        origins.wrote(path, current | label, call.id)
+        if exists:
             runtime.wrote(path)
 
     return Context(
@@ -138,22 +140,22 @@ def _context(
         progress=lambda text, part=None: runtime.emit(
             CallProgress(id=call.id, message=runtime.secrets.scrub(text), fraction=part)
         ),
-        cancelled=stop,
+        cancelled=cancelled,
         allowed_hosts=runtime.allowed_hosts,
         wrote=wrote,
-        warn=lambda text: warned.append(runtime.secrets.scrub(text)),
+        warn=lambda text: warnings.append(runtime.secrets.scrub(text)),
         show=lambda: runtime.shown.add(call.id),
         assets=runtime.assets.listing,
-        files=_files(step, runtime, warned, wrote),
+        files=_files(step, runtime, warnings, wrote),
         outer=ParentRun(
             runtime=runtime,
             call_id=call.id,
             tool=call.target,
-            # its own answer is not what it hands on
+            # its own earlier results are no origin of what it passes on
             label=frozenset(
                 one for one in label if one.open_world or one.source != step.tool
             ),
-            cancelled=stop,
+            cancelled=cancelled,
             loop=asyncio.get_running_loop(),
             thread=threading.get_ident(),
         ),
@@ -173,46 +175,49 @@ def _in_workspace(path: str, workspace: Path) -> str:
 
 
 def _idempotency_key(step: Step, runtime: Runtime) -> str:
-    """Return the key of all attempts at this call, and no other.
+    """Return a key that is unique to all attempts at this call.
 
-    Its id is its own in the session. What is called is part of the key as well: a
-    journal that was restored from a copy gives later ids a second time.
+    The id is unique in the session, but not if the journal was restored from a copy.
+    So the key includes the command and its arguments.
     """
     call = step.call
-    parts = (runtime.key, call.id, step.part_of, step.tool, call.arguments)
-    return blake2b(repr(parts).encode(errors="replace"), digest_size=16).hexdigest()
+    key = (runtime.key, call.id, step.part_of, step.tool, call.arguments)
+    return blake2b(repr(key).encode(errors="replace"), digest_size=16).hexdigest()
 
 
 def _files(
-    step: Step, runtime: Runtime, warned: list[str], note: Callable[[str, bool], None]
+    step: Step,
+    runtime: Runtime,
+    warnings: list[str],
+    on_write: Callable[[str, bool], None],
 ) -> CallFiles | None:
-    """The command's way to change files of the workspace."""
+    """Return the object with which the command changes workspace files."""
     gate, call = runtime.gate, step.call
     if gate.files is None:
         return None
     loop = asyncio.get_running_loop()
 
-    def ask(held: Mapping[str, Sequence[str]], lost: Sequence[str]) -> str:
-        asked = ask_about_files(step, held, lost, gate)
-        if threading.get_ident() == here:  # an async command cannot wait here
-            asked.close()
+    def ask(changes: Mapping[str, Sequence[str]], lost: Sequence[str]) -> str:
+        question = ask_about_files(step, changes, lost, gate)
+        if threading.get_ident() == loop_thread:  # an async command cannot wait here
+            question.close()
             return NOBODY
         try:
-            return asyncio.run_coroutine_threadsafe(asked, loop).result()
-        except RuntimeError:  # closed loop: nobody can be asked
-            asked.close()
+            return asyncio.run_coroutine_threadsafe(question, loop).result()
+        except RuntimeError:  # the loop is closed
+            question.close()
             return NOBODY
 
-    here = threading.get_ident()
+    loop_thread = threading.get_ident()
     return CallFiles(
         history=gate.files,
         call_id=call.id,
         target=step.tool,
-        warn=lambda text: warned.append(runtime.secrets.scrub(text)),
+        warn=lambda text: warnings.append(runtime.secrets.scrub(text)),
         ask=ask,
         words=gate.origins.own_words,
         free=call.id in gate.approvals.free,
-        note=note,
+        note=on_write,
         # of a script that runs after something from outside was read
         holds=None
         if not gate.origins.read
@@ -224,9 +229,9 @@ def _files(
     )
 
 
-def _exhaust(code: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
-    """Exhaust a generator in its command's thread and time limit."""
-    return drain(code(*given, **named))
+def _exhaust(code: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Exhaust a generator within its command's thread and time limit."""
+    return drain(code(*args, **kwargs))
 
 
 def _no_code(*_: Any, **__: Any) -> Any:
@@ -236,6 +241,6 @@ def _no_code(*_: Any, **__: Any) -> Any:
 def _scrubbed(value: Any, runtime: Runtime) -> Any:
     """Remove secrets from the response, also from descriptions of objects."""
     value = runtime.secrets.scrub(drain(value))
-    is_json, plain = to_json_value(value)
-    clean = runtime.secrets.scrub(plain)
-    return clean if is_json and clean != plain else value
+    is_json, json_value = to_json_value(value)
+    clean = runtime.secrets.scrub(json_value)
+    return clean if is_json and clean != json_value else value

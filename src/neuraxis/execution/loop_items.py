@@ -8,11 +8,11 @@ from typing import Any
 from neuraxis import call_errors
 from neuraxis.messages import Call, Result
 
-_UNSURE = frozenset({"outcome_unknown", "cancelled"})
+_UNCERTAIN = frozenset({"outcome_unknown", "cancelled"})
 
 
-def entry_of(index: int, result: Result) -> dict[str, Any]:
-    """Return what the loop's response says of one item."""
+def item_entry(index: int, result: Result) -> dict[str, Any]:
+    """Return an item's entry in the response of its loop."""
     entry: dict[str, Any] = {"index": index, "status": result.status}
     if result.status == "done":
         entry["response"] = result.value
@@ -21,28 +21,36 @@ def entry_of(index: int, result: Result) -> dict[str, Any]:
     return entry
 
 
-def cut_off_loop(
+def stopped_loop(
     call: Call, items: Mapping[int, Result], total: int | None, *, again: bool
 ) -> Result:
     """Return the result of a loop that was stopped between its items.
 
     Args:
-        call: of the loop.
-        items: results by index; those that are not there were not begun.
-        total: items of the list; None: that is not known.
+        call: the loop's call.
+        items: results by index; missing items were not started.
+        total: the number of items; None: not known.
         again: whether an item may run twice.
     """
-    begun = {at: items[at] for at in sorted(items) if items[at].status != "skipped"}
-    unsure = [
-        at
-        for at, result in begun.items()
-        if result.error is not None and result.error.code in _UNSURE
+    started = {
+        index: items[index]
+        for index in sorted(items)
+        if items[index].status != "skipped"
+    }
+    uncertain = [
+        index
+        for index, result in started.items()
+        if result.error is not None and result.error.code in _UNCERTAIN
     ]
-    ended = sorted(begun.keys() - unsure)
-    left = None if total is None else [at for at in range(total) if at not in begun]
+    ended = sorted(started.keys() - uncertain)
+    remaining: list[int] | None = None
+    if total is not None:
+        remaining = [index for index in range(total) if index not in started]
     return Result(
         call=call,
         status="failed",
-        value=[entry_of(at, result) for at, result in begun.items()],
-        error=call_errors.loop_cut_off(call.target, ended, unsure, left, again=again),
+        value=[item_entry(index, result) for index, result in started.items()],
+        error=call_errors.loop_cut_off(
+            call.target, ended, uncertain, remaining, again=again
+        ),
     )

@@ -13,10 +13,10 @@ from neuraxis.planning.plan import Plan, Step
 from neuraxis.specs import Json
 
 
-def beyond_limit(
+def loop_limit_error(
     step: Step, items: int, usage: Usage, budget: Budget
 ) -> CallError | None:
-    """Return why a loop of so many items is refused, if so."""
+    """Return the error of a loop that exceeds the budget."""
     limits = (
         ("calls in one run", "steps", budget.steps, usage.steps),
         (
@@ -26,39 +26,39 @@ def beyond_limit(
             usage.by_tool.get(step.tool, 0),
         ),
     )
-    # the smallest: who keeps to a larger one is refused again
-    what, name, most, used = min(limits, key=lambda limit: limit[2] - limit[3])
-    if used + items <= most:
+    # the smallest limit: a loop within a larger one would be refused again
+    limited, name, limit, used = min(limits, key=lambda item: item[2] - item[3])
+    if used + items <= limit:
         return None
-    left = max(0, most - used)
-    told = f"{what} (Budget.{name}: {most})"
-    return call_errors.loop_beyond_limit(step.call.target, items, left, told)
+    remaining = max(0, limit - used)
+    limit_text = f"{limited} (Budget.{name}: {limit})"
+    return call_errors.loop_beyond_limit(step.call.target, items, remaining, limit_text)
 
 
-def within_limits(plan: Plan, usage: Usage, budget: Budget) -> Plan:
-    """Return the plan; its problems are written lists beyond a limit.
+def check_loop_limits(plan: Plan, usage: Usage, budget: Budget) -> Plan:
+    """Return the plan, with problems for loops that exceed the budget.
 
-    How many items a reference leads to is known when the loop runs.
+    Only literal lists are checked: other lists are known when the loop runs.
     """
     if plan.problems or all(step.loop is None for step in plan.steps):
         return plan
     expected = Usage(steps=usage.steps, by_tool=dict(usage.by_tool))
-    found: list[tuple[str, CallError]] = []
+    errors_found: list[tuple[str, CallError]] = []
     for step in plan.steps:
         count = _written_items(step)
         if step.loop is not None:
-            error = beyond_limit(step, count, expected, budget)
-            found += [] if error is None else [(step.call.id, error)]
+            error = loop_limit_error(step, count, expected, budget)
+            errors_found += [] if error is None else [(step.call.id, error)]
         expected.steps += count
         expected.by_tool[step.tool] = expected.by_tool.get(step.tool, 0) + count
-    if not found:
+    if not errors_found:
         return plan
-    own, errors = zip(*found, strict=True)
-    return replace(plan, steps=(), problems=errors, at_fault=own)
+    call_ids, errors = zip(*errors_found, strict=True)
+    return replace(plan, steps=(), problems=errors, at_fault=call_ids)
 
 
 def _written_items(step: Step) -> int:
-    """Return how many calls a step makes at least."""
+    """Return the minimum number of calls that a step makes."""
     loop = step.loop
     if loop is None:
         return 1

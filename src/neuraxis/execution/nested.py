@@ -1,7 +1,7 @@
 """Nested sessions: sessions inside commands, under a parent run (D12).
 
 The nested session's events reach the parent run as `Inside`: they are counted, traced
-and stored in its journal. The parent decides whether a call may begin, and its user
+and stored in its journal. The parent's budget limits the calls, and the parent's user
 gives the approvals.
 """
 
@@ -39,15 +39,15 @@ from neuraxis.policy.provenance.labels import OWN, Label, from_told, is_outside
 from neuraxis.specs import Json
 
 T = TypeVar("T")
-_LOOK = 0.1
-"""Seconds between two checks whether a command is still wanted."""
-_KEPT = 1
-"""Replies that sessions inside leave to the run, to answer with what there is."""
-_ASKS = frozenset({"session_started", "model_started", "call_started"})
-"""Events of what may begin only if the parent run allows it."""
-_LONGEST = 30.0
+_POLL_SECONDS = 0.1
+"""Seconds between two checks whether the command was cancelled."""
+_RESERVED_REPLIES = 1
+"""Replies that nested sessions leave to the parent, for its final answer."""
+_NEEDS_PERMISSION = frozenset({"session_started", "model_started", "call_started"})
+"""Events that may happen only after the parent run has accepted them."""
+_MAX_WAIT_SECONDS = 30.0
 """Maximum seconds that a thread waits for the parent's event loop."""
-_OVER = (
+_ENDED = (
     "the command that this session was made in has ended; make a session in each call "
     "(Session.open(ID, journal=…) continues an earlier conversation)"
 )
@@ -68,31 +68,31 @@ class ParentRun(Struct, frozen=True, kw_only=True):
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Ensures one approval request at a time, also for two nested sessions."""
     loops: set[tuple[str, str]] = set()
-    """Steps with `for_each` of which at least one item has begun."""
+    """Steps with `for_each` that have started at least one item."""
 
     def check(self) -> None:
-        """Refuse to begin anything once the command has ended.
+        """Check that the command has not ended.
 
         Raises:
             ConfigError: the command has ended.
         """
         if self.cancelled.over:
-            raise ConfigError(f"within: {_OVER}")
+            raise ConfigError(f"within: {_ENDED}")
 
-    def left(self, budget: Budget) -> Budget:
-        """Return the nested run's limits: at most the remaining budget around it.
+    def remaining_budget(self, budget: Budget) -> Budget:
+        """Return the nested run's budget, within the parent's remaining budget.
 
         Raises:
             ConfigError: the command has ended.
         """
         self.check()
-        whole, usage = self.runtime.budget, self.runtime.usage
-        steps = max(whole.steps - usage.steps, 0)
-        # without any left the first one is refused, which says why
-        replies = max(whole.model_calls - usage.model_calls - _KEPT, 1)
-        usd, around = budget.usd, whole.usd
-        if around is not None:
-            remaining = max(around - usage.usd, 0.0)
+        own, usage = self.runtime.budget, self.runtime.usage
+        steps = max(own.steps - usage.steps, 0)
+        # at least 1: if none remains, the first one is refused with the reason
+        replies = max(own.model_calls - usage.model_calls - _RESERVED_REPLIES, 1)
+        usd, own_usd = budget.usd, own.usd
+        if own_usd is not None:
+            remaining = max(own_usd - usage.usd, 0.0)
             usd = remaining if usd is None else min(usd, remaining)
         return replace(
             budget,
@@ -102,50 +102,52 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         )
 
     async def hold(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await `work` while the command is wanted, also from a thread.
+        """Await `work` until the command is cancelled, also from a thread.
 
         Raises:
-            asyncio.CancelledError: it is not wanted any more.
+            asyncio.CancelledError: the command was cancelled or has ended.
         """
-        task, wanted = asyncio.ensure_future(work), True
+        task = asyncio.ensure_future(work)
+        is_wanted = True
         try:
             while not task.done():
-                if wanted and (self.cancelled.is_set() or self.cancelled.over):
-                    wanted = False
+                if is_wanted and (self.cancelled.is_set() or self.cancelled.over):
+                    is_wanted = False
                     task.cancel()  # only once: its cleanup must not be cut off
-                await asyncio.wait((task,), timeout=_LOOK if wanted else None)
+                pause = _POLL_SECONDS if is_wanted else None
+                await asyncio.wait((task,), timeout=pause)
         except asyncio.CancelledError:
             task.cancel()
             await asyncio.wait((task,))
             raise
         return task.result()
 
-    async def ask(self, asked: ApprovalAsked) -> bool | str:
+    async def ask(self, question: ApprovalAsked) -> bool | str:
         """Request approval from the parent run, in its event loop."""
-        asked = replace(asked, inside=(self.tool, *asked.inside))
+        question = replace(question, inside=(self.tool, *question.inside))
         if asyncio.get_running_loop() is self.loop:
-            return await self._ask(asked)
-        question = self._ask(asked)
+            return await self._ask(question)
+        approval = self._ask(question)
         try:
-            answer = asyncio.run_coroutine_threadsafe(question, self.loop)
-        except RuntimeError:  # closed loop: nobody can be asked
-            question.close()
+            answer = asyncio.run_coroutine_threadsafe(approval, self.loop)
+        except RuntimeError:  # the loop is closed
+            approval.close()
             return False
         return await asyncio.wrap_future(answer)
 
-    async def _ask(self, asked: ApprovalAsked) -> bool | str:
+    async def _ask(self, question: ApprovalAsked) -> bool | str:
         approve, refused = self.runtime.gate.approve, self.runtime.gate.refused
         async with self.one_by_one:
             if approve is None or len(refused) >= MOST_REFUSALS:
                 return False
-            answer = await approve(asked)
-            allowed = answer is True or answer in asked.offers
+            answer = await approve(question)
+            allowed = answer is True or answer in question.offers
             if not allowed:
-                refused.append(asked.id)
+                refused.append(question.id)
         return answer if allowed else False
 
     async def settled(self) -> None:
-        """Wait until the run around it has on disk what it heard.
+        """Wait until the received events are on disk in the parent's journal.
 
         Raises:
             StorageError: that journal cannot be written.
@@ -158,39 +160,39 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             return
         work = settled()
         try:
-            # behind what was handed to that loop before
-            waits = asyncio.run_coroutine_threadsafe(work, self.loop)
-        except RuntimeError:  # closed loop: nobody waits
+            # runs after the events that were passed to that loop before
+            done = asyncio.run_coroutine_threadsafe(work, self.loop)
+        except RuntimeError:  # the loop is closed
             work.close()
             return
-        await asyncio.wrap_future(waits)
+        await asyncio.wrap_future(done)
 
-    def hear(self, session: str, workspace: Path, event: Event) -> None:
+    def receive(self, session: str, workspace: Path, event: Event) -> None:
         """Report a nested session's event to the parent, in its loop's thread.
 
         Raises:
-            CommandError: a call inside may not begin any more.
-            StorageError: the journal around it could not be written.
+            CommandError: the nested session may not start this call or reply.
+            StorageError: the parent's journal could not be written.
         """
         if event.__class__ in NOT_STORED:
             return
-        seen = translate_event(
+        translated = translate_event(
             to_json(event), workspace_paths(workspace, self.runtime.workspace)
         )
-        inside = Inside(id=self.call_id, session=session, event=seen)
+        inside = Inside(id=self.call_id, session=session, event=translated)
         if threading.get_ident() == self.thread:
             self._report(inside)
-        elif innermost(seen)["type"] in _ASKS:
+        elif innermost(translated)["type"] in _NEEDS_PERMISSION:
             self._report_and_wait(inside)
         else:
-            with contextlib.suppress(RuntimeError):  # closed loop: nobody waits
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 self.loop.call_soon_threadsafe(self._report, inside)
 
     def _report_and_wait(self, inside: Inside) -> None:
         """Report an event and wait until it is on disk."""
         done = Future[None]()
 
-        def tell() -> None:
+        def report() -> None:
             if not done.set_running_or_notify_cancel():
                 return
             try:
@@ -200,16 +202,16 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             else:
                 done.set_result(None)
 
-        until = time.monotonic() + _LONGEST
+        deadline = time.monotonic() + _MAX_WAIT_SECONDS
         try:
-            self.loop.call_soon_threadsafe(tell)
+            self.loop.call_soon_threadsafe(report)
         except RuntimeError:  # closed loop
-            raise CommandError(_OVER) from None
+            raise CommandError(_ENDED) from None
         while True:
             try:
-                return done.result(_LOOK)
+                return done.result(_POLL_SECONDS)
             except TimeoutError:
-                late = time.monotonic() > until or self.loop.is_closed()
+                late = time.monotonic() > deadline or self.loop.is_closed()
                 if (late or self.cancelled.is_set()) and done.cancel():
                     raise CommandError(
                         "the run around it does not answer: it has ended, or its event "
@@ -220,18 +222,18 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         runtime, event = self.runtime, innermost(inside.event)
         match event["type"]:
             case "session_started":
-                self._reads(event)
+                self._add_origins(event)
             case "model_started" if not event.get("again"):
-                self._counts_reply()
+                self._count_reply()
             case "call_started":
-                self._counts(inside, event)
-                self._reads(event)
+                self._count_call(inside, event)
+                self._add_origins(event)
             case "call_finished":
-                self._wrote(event.get("wrote") or ())
+                self._record_files(event.get("wrote") or ())
             case "session_finished":
-                known = runtime.gate.origins.written.get(self.call_id, ())
+                recorded = runtime.gate.origins.written.get(self.call_id, ())
                 files = event.get("files") or ()
-                self._wrote([path for path in files if path not in known])
+                self._record_files([path for path in files if path not in recorded])
             case "model_finished":
                 runtime.usage.tokens += Tokens(
                     input_tokens=event["input_tokens"],
@@ -246,39 +248,39 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         try:
             runtime.emit(inside)
         except StorageError:
-            if not self.cancelled.over:  # else that journal may be closed
+            if not self.cancelled.over:  # afterwards that journal may be closed
                 raise
 
-    def _reads(self, event: Mapping[str, Any]) -> None:
+    def _add_origins(self, event: Mapping[str, Any]) -> None:
         # the origins of the command's arguments are known already
         if label := from_told(event.get("origins") or ()) - self.label:
             self.runtime.gate.origins.adds(self.call_id, label)
 
-    def _counts(self, inside: Inside, event: Mapping[str, Any]) -> None:
+    def _count_call(self, inside: Inside, event: Mapping[str, Any]) -> None:
         """Count a nested call in the parent's budget, or refuse it."""
         if self.cancelled.over or self.cancelled.is_set():
-            raise CommandError(_OVER)
+            raise CommandError(_ENDED)
         usage, budget = self.runtime.usage, self.runtime.budget
-        whole = (_session_of(inside), str(event.get("part_of") or ""))
-        if whole[1] and whole not in self.loops:
-            self.loops.add(whole)  # the first item: its step is counted already
+        loop = (_session_of(inside), str(event.get("part_of") or ""))
+        if loop[1] and loop not in self.loops:
+            self.loops.add(loop)  # the first item: its step was counted
             return
         if usage.steps >= budget.steps:
-            raise _spent("calls in one run", budget.steps)
+            raise _budget_error("calls in one run", budget.steps)
         tool = f"{event['plugin']}.{event['command']}"
         times = usage.by_tool.get(tool, 0)
         if times >= budget.steps_per_tool:
-            raise _spent(f"calls of {tool}", budget.steps_per_tool)
+            raise _budget_error(f"calls of {tool}", budget.steps_per_tool)
         usage.steps, usage.by_tool[tool] = usage.steps + 1, times + 1
 
-    def _counts_reply(self) -> None:
+    def _count_reply(self) -> None:
         """Count a nested model's reply in the parent's budget, or refuse it."""
         usage, most = self.runtime.usage, self.runtime.budget.model_calls
-        if usage.model_calls + _KEPT >= most:
-            raise _spent("replies of models", most)
+        if usage.model_calls + _RESERVED_REPLIES >= most:
+            raise _budget_error("replies of models", most)
         usage.model_calls += 1
 
-    def _wrote(self, files: Sequence[str]) -> None:
+    def _record_files(self, files: Sequence[str]) -> None:
         origins = self.runtime.gate.origins
         label = origins.results.get(self.call_id, OWN)
         if is_outside(label):
@@ -288,8 +290,8 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             self.runtime.wrote(path)
 
 
-def _spent(what: str, most: int) -> CommandError:
-    return CommandError(budget_exhausted(what, most).message)
+def _budget_error(limited: str, limit: int) -> CommandError:
+    return CommandError(budget_exhausted(limited, limit).message)
 
 
 def _session_of(inside: Inside) -> str:
@@ -304,51 +306,51 @@ def _session_of(inside: Inside) -> str:
 WorkspacePaths = tuple[str, str]
 """Source and target folder of a path translation."""
 SAME: WorkspacePaths = ("", "")
-_NAMED = ("wrote", "files")
+_FILE_FIELDS = ("wrote", "files")
 """Event fields that name workspace files."""
 
 
-def workspace_paths(here: Path, there: Path) -> WorkspacePaths:
+def workspace_paths(source: Path, target: Path) -> WorkspacePaths:
     """Return the translation from one workspace to another."""
-    if here == there:
+    if source == target:
         return SAME
-    ends = os.path.realpath(here), os.path.realpath(there)
-    return SAME if ends[0] == ends[1] else ends
+    resolved = os.path.realpath(source), os.path.realpath(target)
+    return SAME if resolved[0] == resolved[1] else resolved
 
 
-def translate_path(name: str, by: WorkspacePaths) -> str | None:
+def translate_path(name: str, paths: WorkspacePaths) -> str | None:
     """Translate a file's path; None if it is outside that folder."""
-    if by is SAME:
+    if paths is SAME:
         return name
-    here, there = by
+    source, target = paths
     try:
-        found = os.path.relpath(os.path.join(here, name), there)
+        relative = os.path.relpath(os.path.join(source, name), target)
     except ValueError:  # on another drive
         return None
-    found = found.replace(os.sep, "/")
-    return None if found.partition("/")[0] == ".." else found
+    relative = relative.replace(os.sep, "/")
+    return None if relative.partition("/")[0] == ".." else relative
 
 
-def translate_paths(names: Iterable[str], by: WorkspacePaths) -> list[str]:
+def translate_paths(names: Iterable[str], paths: WorkspacePaths) -> list[str]:
     """Translate the paths of those files that are inside that folder."""
-    found = (translate_path(name, by) for name in names)
-    return [name for name in found if name is not None]
+    translated = (translate_path(name, paths) for name in names)
+    return [name for name in translated if name is not None]
 
 
 def translate_event(
-    event: Mapping[str, Json], by: WorkspacePaths
+    event: Mapping[str, Json], paths: WorkspacePaths
 ) -> Mapping[str, Json]:
     """Return a JSON event with its file paths translated."""
-    if by is SAME:
+    if paths is SAME:
         return event
     if event["type"] == "inside":
         inner = cast("Mapping[str, Json]", event["event"])
-        return {**event, "event": dict(translate_event(inner, by))}
-    names = {key: event[key] for key in _NAMED if event.get(key)}
+        return {**event, "event": dict(translate_event(inner, paths))}
+    names = {key: event[key] for key in _FILE_FIELDS if event.get(key)}
     return {
         **event,
         **{
-            key: list[Json](translate_paths(cast("list[str]", found), by))
-            for key, found in names.items()
+            key: list[Json](translate_paths(cast("list[str]", file_names), paths))
+            for key, file_names in names.items()
         },
     }

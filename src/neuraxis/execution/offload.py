@@ -1,4 +1,4 @@
-"""Work on large values in a thread, beside the event loop."""
+"""Process large values in a thread, not in the event loop."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from neuraxis.engines.threads import THREADS
 from neuraxis.execution.runtime import Runtime
 from neuraxis.planning.plan import Step
 
-_ITEMS = 2000
-_TEXT = 100_000
+_MOST_ITEMS = 2000
+_MOST_CHARACTERS = 100_000
 _SCALARS = frozenset(
     {int, float, bool, type(None), date, datetime, time, timedelta, Decimal, UUID}
 )
 T = TypeVar("T")
 
 
-async def aside(large: bool, work: Callable[..., T], /, *given: Any) -> T:
-    """Do the work: in a thread, if it is large."""
+async def in_thread_if(large: bool, work: Callable[..., T], /, *args: Any) -> T:
+    """Call `work`, in a thread if its values are large."""
     if not large:
-        return work(*given)
-    return await THREADS.run(partial(work, *given), bounded=False)
+        return work(*args)
+    return await THREADS.run(partial(work, *args), bounded=False)
 
 
 def is_large(value: Any) -> bool:
-    """Check whether looking at all of a value may take long.
+    """Check whether a full traversal of a value may take long.
 
-    It may for an object of any class: it is copied, measured and saved.
+    Objects of other classes count as large, since they are copied and saved.
     """
-    left, waiting = _ITEMS, [value]
+    remaining, waiting = _MOST_ITEMS, [value]
     while waiting:
         item = waiting.pop()
         kind = item.__class__
         if kind is str:
-            if len(item) > _TEXT:
+            if len(item) > _MOST_CHARACTERS:
                 return True
         elif kind is dict or kind is list or kind is tuple:
-            left -= len(item)
-            if left < 0:
+            remaining -= len(item)
+            if remaining < 0:
                 return True
             waiting += item.values() if kind is dict else item
         elif kind not in _SCALARS:

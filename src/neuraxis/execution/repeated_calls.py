@@ -1,4 +1,4 @@
-"""A call that was made too often: it is not run."""
+"""Repeated calls: answer with an earlier result instead of running again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.describe import size_of
 from neuraxis.assets.store import ReferenceLost
-from neuraxis.execution.offload import aside, is_large
+from neuraxis.execution.offload import in_thread_if, is_large
 from neuraxis.execution.report import report_stored
 from neuraxis.execution.runtime import Runtime
 from neuraxis.formatting import is_short_json
@@ -39,7 +39,7 @@ def _arguments_key(step: Step, arguments: Json) -> str:
         try:
             return encode(arguments).decode()
         except (TypeError, ValueError, OverflowError, RecursionError):
-            return repr(arguments)  # half of a character, a number beyond 64 bits
+            return repr(arguments)  # a lone surrogate, a number beyond 64 bits
     if size_of(arguments, _LARGE) > _LARGE:
         # stored values never change, so equal references mean equal values
         refs = [binding.template.refs for binding in step.bindings]
@@ -48,15 +48,15 @@ def _arguments_key(step: Step, arguments: Json) -> str:
     try:
         return json.dumps(arguments)
     except (TypeError, ValueError, RecursionError):
-        # a native object, or one nested too deep: never the same as another
+        # a native object, or one nested too deeply: equal to no other
         return f"{id(arguments)} {time.perf_counter_ns()}"
 
 
 def is_repeated(earlier: Sequence[Result], step: Step, runtime: Runtime) -> bool:
     """Return whether a call ran too often to run again.
 
-    Calls with an effect that one plan repeats are each meant (rule C17): only those of
-    earlier plans count, since a model may be stuck there.
+    Repeated calls with an effect within one plan are intended (rule C17): only those of
+    earlier plans count, since the model may be stuck.
     """
     if not step.command.spec.effects.readonly:
         ended = runtime.usage.ended
@@ -65,25 +65,27 @@ def is_repeated(earlier: Sequence[Result], step: Step, runtime: Runtime) -> bool
 
 
 async def reuse_result(
-    earlier: Result, step: Step, times: int, runtime: Runtime
+    earlier: Result, step: Step, count: int, runtime: Runtime
 ) -> Result:
-    """Return the earlier result instead of running the call a `times`-th time.
+    """Return the earlier result instead of running the call a `count`-th time.
 
     Raises:
-        Refused: the call has an effect, so that no result can stand for it.
+        Refused: the call has an effect, so that no earlier result can replace it.
     """
     call, assets = step.call, runtime.assets
-    repeated = call_errors.repeated_call(call.target, times)
+    error = call_errors.repeated_call(call.target, count)
     if not step.command.spec.effects.readonly:
-        raise Refused(repeated)
-    warning = repeated.message
+        raise Refused(error)
+    warning = error.message
     if step.item is None:  # a later step may refer to it by its own id
         value = earlier.value
         with contextlib.suppress(ReferenceLost):
             value = assets.native(earlier.call.id)["content"]["response"]
         name, large = step.command.spec.name, is_large(value)
-        kept = assets.put(await aside(large, assets.prepare, call.id, name, value))
-        report_stored(call.id, kept, runtime.emit)
+        stored = assets.put(
+            await in_thread_if(large, assets.prepare, call.id, name, value)
+        )
+        report_stored(call.id, stored, runtime.emit)
     runtime.gate.origins.same(call.id, earlier.call.id)
     warnings = (*earlier.warnings, warning)
     return replace(earlier, call=call, warnings=warnings, seconds=0.0)

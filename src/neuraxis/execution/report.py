@@ -27,11 +27,11 @@ def report_started(
     """Report that a call or a loop is about to run.
 
     Args:
-        step: the call.
-        runtime: of the run.
-        arguments: the call's, with their references resolved; None for a loop.
-        label: where they come from.
-        items: how many a loop has.
+        step: the step.
+        runtime: the runtime of the plan.
+        arguments: the call's resolved arguments; None for a loop.
+        label: the origins of the arguments.
+        items: the number of items of a loop.
     """
     call, spec = step.call, step.command.spec
     is_as_written = arguments is None or arguments is call.arguments
@@ -52,16 +52,16 @@ def report_started(
 
 
 def report_stored(
-    asset_id: str, kept: Stored, emit: Callable[[Event], None], *, own: bool = False
+    asset_id: str, stored: Stored, emit: Callable[[Event], None], *, own: bool = False
 ) -> None:
     """Report a stored answer or attachment."""
-    if kept.stored:
+    if stored.stored:
         emit(
             AssetStored(
                 id=asset_id,
-                kind=call_errors.type_name(kept.value),
-                meta=kept.meta,
-                bytes=kept.bytes,
+                kind=call_errors.type_name(stored.value),
+                meta=stored.meta,
+                bytes=stored.bytes,
                 own=own,
             )
         )
@@ -96,5 +96,5 @@ def report_finished(result: Result, runtime: Runtime, step: Step | None = None) 
 def _json_view(value: object) -> Json:
     try:
         return to_json_value(value)[1]
-    except Exception:  # noqa: BLE001 - storing the whole list says what is wrong
+    except Exception:  # noqa: BLE001 - storing the whole list reports the error
         return None

@@ -1,7 +1,7 @@
 """Resolve a checked step's references, and return its arguments.
 
-Each link of a chain takes this way, so a whole `{{ … }}` on the top level is tried
-first.
+Every step of a chain runs this code, so a top-level argument that is one whole
+`{{ … }}` has a fast path.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from neuraxis.references.template import Binding, Template
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
-_UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "x-type"})
+_CONSTRAINING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "x-type"})
 """Schema keys that constrain an entry beyond its `properties`."""
-_REMARKS = frozenset({"description", "title", "default", "examples", "x-asset-ref"})
+_ANNOTATIONS = frozenset({"description", "title", "default", "examples", "x-asset-ref"})
 """Schema keys that do not constrain a value."""
-_OPEN = frozenset({"type", "items", "additionalProperties"})
+_OPEN_KEYS = frozenset({"type", "items", "additionalProperties"})
 """Schema keys that an unconstrained parameter may have."""
-_NOTHING = object()
+_NONE = object()
 
 
 def resolve_arguments(step: Step, runtime: Runtime) -> Json:
     """Return the arguments with all references resolved (B42, C20).
 
     Raises:
-        Refused: a reference leads nowhere, or to what the command does not take.
+        Refused: a reference leads nowhere, or to a value that the command rejects.
     """
     target, schema = step.call.target, step.command.parameters
     assets = runtime.assets
@@ -49,8 +49,8 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
     try:
         for binding in step.bindings:
             path, template = binding.path, binding.template
-            value = _plain_answer(template, assets) if len(path) == 1 else _NOTHING
-            if value is _NOTHING:
+            value = _whole_response(template, assets) if len(path) == 1 else _NONE
+            if value is _NONE:
                 value = evaluate(template, resolve, False, path=path)
             if value.__class__ is not str and _wants_text(schema, path):
                 value = _as_text(value, binding, schema, resolve)
@@ -80,9 +80,9 @@ def _convert_to_accepted(
     for path, value in replaced.items():
         problem = schema.accepts_native(path, value)
         if problem is not None:
-            other = _accepted_form(step, path, value, assets)
-            if other is not _NOTHING:
-                arguments = fill(arguments, {path: other})
+            converted = _accepted_form(step, path, value, assets)
+            if converted is not _NONE:
+                arguments = fill(arguments, {path: converted})
                 continue
             where = call_errors.path_text(path, target)
             got = problem.got + _suggest_answer(step, path, value)
@@ -95,17 +95,17 @@ def _convert_to_accepted(
     return arguments
 
 
-def _plain_answer(template: Template, assets: AssetStore) -> Any:
-    """Return the answer that the whole template refers to, else `_NOTHING`."""
+def _whole_response(template: Template, assets: AssetStore) -> Any:
+    """Return the response that the whole template refers to, else `_NONE`."""
     first = template.parts[0]
     if len(template.parts) > 1 or isinstance(first, str) or first.operations:
-        return _NOTHING
+        return _NONE
     if first.step == ITEM:
-        return _NOTHING
+        return _NONE
     content = assets.root(first.step).get("content")
     if type(content) is not dict:
-        return _NOTHING
-    return cast("dict[str, Any]", content).get("response", _NOTHING)
+        return _NONE
+    return cast("dict[str, Any]", content).get("response", _NONE)
 
 
 def _as_text(
@@ -118,48 +118,53 @@ def _as_text(
     if schema.accepts_native(binding.path, value) is None:
         return value
     if not isinstance(value, list | dict):  # lists and mappings become text once, below
-        _, plain = to_json_value(value)
-        if isinstance(plain, str):
-            return plain
+        _, json_value = to_json_value(value)
+        if isinstance(json_value, str):
+            return json_value
     return evaluate(binding.template, resolve, True, path=binding.path)
 
 
 def _accepted_form(step: Step, path: Path, value: Any, assets: AssetStore) -> Any:
     """Return the native object, or its JSON form, whichever the command accepts.
 
-    The model sees the fields of an object and refers to them; a command may ask for
-    the object itself. And an asset's object may be asked for as JSON.
+    The model sees an object's fields and refers to them, but a command may require the
+    object itself. Or it may require an object's JSON form.
     """
     accepts = step.command.parameters.accepts_native
-    found = _objects(step, path, assets)
-    for wanted in filter(frames.library_of, step.command.parameters.classes_at(path)):
-        for item in (*found, value):
+    forms = _objects(step, path, assets)
+    for class_wanted in filter(
+        frames.library_of, step.command.parameters.classes_at(path)
+    ):
+        for item in (*forms, value):
             with contextlib.suppress(LookupError, ValueError, ImportError):
-                return frames.as_library(item, wanted)
-    is_json, plain = to_json_value(value)
-    found += [plain] if is_json else []
-    return next((form for form in found if accepts(path, form) is None), _NOTHING)
+                return frames.as_library(item, class_wanted)
+    is_json, json_value = to_json_value(value)
+    forms += [json_value] if is_json else []
+    return next((form for form in forms if accepts(path, form) is None), _NONE)
 
 
 def _objects_for_open_parameters(
     step: Step, replaced: Mapping[Path, Any], assets: AssetStore
 ) -> dict[Path, Any]:
     """Return native objects instead of JSON for unconstrained parameters."""
-    found: dict[Path, Any] = {}
+    objects: dict[Path, Any] = {}
     for path in replaced:
         schema = step.command.parameters
         node = schema.at(path)
         if node is not None and _is_open(node):
             for form in _objects(step, path, assets):
                 if schema.accepts_native(path, form) is None:
-                    found[path] = form
-    return found
+                    objects[path] = form
+    return objects
 
 
 def _is_open(node: Mapping[str, Json]) -> bool:
-    """Return whether a parameter accepts anything: no hint, `list`, `dict`."""
-    declared = node.keys() - _REMARKS
-    if not declared <= _OPEN or node.get("type", "array") not in ("array", "object"):
+    """Return whether a parameter is unconstrained: no hint, `list`, `dict`."""
+    declared = node.keys() - _ANNOTATIONS
+    if not declared <= _OPEN_KEYS or node.get("type", "array") not in (
+        "array",
+        "object",
+    ):
         return False
     return all(node[key] in ({}, True) for key in declared - {"type"})
 
@@ -170,22 +175,22 @@ def _objects(step: Step, path: Path, assets: AssetStore) -> list[Any]:
     def native(ref: AssetRef) -> Any:
         return walk(assets.native(ref.asset_id), ref.field_path)
 
-    found: list[Any] = []
+    values: list[Any] = []
     for place, ref in step.asset_refs:
         if place == path:
             with contextlib.suppress(WalkError):
-                found.append(native(ref))
+                values.append(native(ref))
     for binding in step.bindings:
         if binding.path == path and binding.template.refs[0].asset_id != ITEM:
             with contextlib.suppress(ReferenceFailure):
-                found.append(evaluate(binding.template, native, False, path=path))
-    return found
+                values.append(evaluate(binding.template, native, False, path=path))
+    return values
 
 
 def _wants_text(schema: Schema, path: Path) -> bool:
     """Return `schema.wants_text(path)`, decided here for plain schemas."""
     root = schema.json
-    if len(path) == 1 and _UNCLEAR.isdisjoint(root):
+    if len(path) == 1 and _CONSTRAINING.isdisjoint(root):
         properties: Any = root.get("properties") or {}
         node = properties.get(path[0])
         if type(node) is dict and "$ref" not in node and "allOf" not in node:
@@ -196,7 +201,7 @@ def _wants_text(schema: Schema, path: Path) -> bool:
 
 
 def _suggest_answer(step: Step, path: Path, value: Any) -> str:
-    """Suggest a reference to the asset's answer instead, where it fits (B54)."""
+    """Suggest a reference to the asset's response, if that is accepted (B54)."""
     ref = next((ref for place, ref in step.asset_refs if place == path), None)
     for tail in (RESPONSE, RESPONSE[1:], RESPONSE[:1]):
         try:
@@ -204,6 +209,8 @@ def _suggest_answer(step: Step, path: Path, value: Any) -> str:
         except WalkError:
             continue
         if ref and step.command.parameters.accepts_native(path, inside) is None:
-            longer = AssetRef(asset_id=ref.asset_id, field_path=ref.field_path + tail)
-            return f" (did you mean {format_url(longer)}?)"
+            suggestion = AssetRef(
+                asset_id=ref.asset_id, field_path=ref.field_path + tail
+            )
+            return f" (did you mean {format_url(suggestion)}?)"
     return ""

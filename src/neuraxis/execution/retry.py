@@ -1,4 +1,4 @@
-"""Retry policy and concurrency limits of commands."""
+"""Retries and concurrency limits of commands."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ from neuraxis.planning.plan import Step
 
 PAUSES = (0.2, 1.0)
 """Seconds before the second and the third attempt."""
-TRIES = 1 + len(PAUSES)
+ATTEMPTS = 1 + len(PAUSES)
 
 
 async def run_with_retry(step: Step, runtime: Runtime) -> Result:
-    """Run one step; `retry` repeats what raised or timed out."""
+    """Run one step; `retry` repeats it after exceptions and timeouts."""
     if runtime.on_error != "retry":
         return await _run_in_slot(step, runtime)
-    tries = _Tries(call_id=step.call.id, emit=runtime.emit)
-    heard = replace(runtime, emit=tries.hear)
+    attempts = _Attempts(call_id=step.call.id, emit=runtime.emit)
+    recording = replace(runtime, emit=attempts.receive)
     try:
-        result = await _run_in_slot(step, heard)
+        result = await _run_in_slot(step, recording)
         for pause in PAUSES:
             if not _is_retryable(step, result):
                 break
-            tries.again(result)
+            attempts.report_retry(result)
             await asyncio.sleep(pause)
-            result = await _run_in_slot(step, heard)
+            result = await _run_in_slot(step, recording)
     finally:
-        tries.tell_end()
+        attempts.report_end()
     return result
 
 
-class _Tries(Struct, kw_only=True):
-    """Reports all tries of one call with one start and one end."""
+class _Attempts(Struct, kw_only=True):
+    """Reports all attempts at one call with one start and one end."""
 
     call_id: str
     emit: Callable[[Event], None]
     started: bool = False
     end: CallFinished | None = None
 
-    def hear(self, event: Event) -> None:
-        """Pass an event on, but no second start, and no end yet."""
+    def receive(self, event: Event) -> None:
+        """Pass on an event, except a second start and an end."""
         if isinstance(event, CallFinished) and event.id == self.call_id:
-            # the files that a failed try wrote are there
-            earlier = () if self.end is None else self.end.wrote
-            wrote = tuple(dict.fromkeys((*earlier, *event.wrote)))
+            # the files that a failed attempt wrote still exist
+            earlier_files = () if self.end is None else self.end.wrote
+            wrote = tuple(dict.fromkeys((*earlier_files, *event.wrote)))
             self.end = replace(event, wrote=wrote)
             return
         if isinstance(event, CallStarted) and event.id == self.call_id:
@@ -64,13 +64,13 @@ class _Tries(Struct, kw_only=True):
             self.started = True
         self.emit(event)
 
-    def again(self, result: Result) -> None:
-        """Tell who watches that a try failed and another follows."""
+    def report_retry(self, result: Result) -> None:
+        """Report as progress that an attempt failed and another follows."""
         why = "" if result.error is None else result.error.message
         self.emit(CallProgress(id=self.call_id, message=f"{why} It is tried again."))
 
-    def tell_end(self) -> None:
-        """Report how the last try ended."""
+    def report_end(self) -> None:
+        """Report the end of the last attempt."""
         if self.end is not None:
             self.emit(self.end)
 
@@ -80,24 +80,24 @@ async def _run_in_slot(step: Step, runtime: Runtime) -> Result:
     if spec.concurrency is None:
         return await run_step(step, runtime)
     tool = f"{step.command.plugin.name}.{spec.name}"
-    places = runtime.places.setdefault(tool, Slots(spec.concurrency))
-    place = await places.take(spec.time_limit or runtime.time_limit)
-    if place is None:
+    slots = runtime.slots.setdefault(tool, Slots(spec.concurrency))
+    slot = await slots.take(spec.time_limit or runtime.time_limit)
+    if slot is None:
         result = failed(step, call_errors.still_busy(step.call.target))
         report_finished(result, runtime, step)
         return result
-    before = SLOT.set(place)
+    token = SLOT.set(slot)
     try:
         return await run_step(step, runtime)
     finally:
-        SLOT.reset(before)
-        place.leave()
+        SLOT.reset(token)
+        slot.end_call()
 
 
 def _is_retryable(step: Step, result: Result) -> bool:
     """Return whether the step raised or timed out, and is repeatable.
 
-    A `CommandError` counts, too: it is how commands report what may pass, such as a
+    A `CommandError` counts, too: commands raise it for temporary failures, such as a
     server that does not answer.
     """
     if result.error is None or step.command.spec.effects.kind == "once":

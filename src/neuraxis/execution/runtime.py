@@ -31,31 +31,31 @@ class Runtime(Struct, frozen=True, kw_only=True):
     emit: Callable[[Event], None]
     workspace: Path
     model: Model | None = None
-    """The session's, for agents without their own."""
+    """The session's model, for agents without their own."""
     session: str = ""
     """The id of the session."""
     key: str = ""
     """Random part of its calls' idempotency keys."""
     deps: object = None
-    """What the program handed to this run, for commands."""
+    """The run's `deps`, for commands."""
     settings: Settings
     budget: Budget = Budget()
     usage: Usage = field(default_factory=Usage)
     cancelled: RunCancellation = field(default_factory=RunCancellation)
     time_limit: float = 120.0
-    """Seconds that a command without its own limit may take."""
+    """Maximum seconds of a command without its own limit."""
     allowed_hosts: tuple[str, ...] = ()
     wrote: Callable[[str], None] = lambda path: None
     secrets: Secrets = field(default_factory=Secrets)
     shown: set[str] = set()
-    """Calls whose pictures the model is to see."""
+    """Ids of calls whose pictures the model sees."""
     strict: bool = False
     on_error: OnError = "fail_fast"
     depth: int = 0
-    """Number of sessions around this one."""
-    known: Mapping[str, Result] = {}
-    """How calls of a plan that waited for a person ended before, by call id."""
-    places: dict[str, Slots] = {}
+    """Number of parent sessions."""
+    earlier_results: Mapping[str, Result] = {}
+    """Results, by call id, of a plan that waited for approvals."""
+    slots: dict[str, Slots] = {}
     """Slots of the commands with a concurrency limit."""
     too_early: Callable[[], None] | None = None
     """Marks a speculative call's result as unusable; None in ordinary runs."""

@@ -1,7 +1,7 @@
-"""Schedule the steps of one plan, and return results in its order.
+"""Schedule the steps of one plan; return the results in its order.
 
-The outcome is that of running the steps from top to bottom (decision 4);
-`Runtime.on_error` says what a failure does to the rest.
+The outcome is as if the steps ran sequentially (decision 4); `Runtime.on_error` says
+what a failure does to the other steps.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from neuraxis.execution.concurrent import goes_on, run_in_order, run_overlapping
+from neuraxis.execution.concurrent import has_waited, run_concurrently, run_in_order
 from neuraxis.execution.for_each import run_one
 from neuraxis.execution.repeated_calls import call_key
-from neuraxis.execution.retry import TRIES
+from neuraxis.execution.retry import ATTEMPTS
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Plan, waits_for
 
-MOST_AT_ONCE = 64
+MAX_CONCURRENT = 64
 """Maximum steps of one plan that run at the same time."""
 
 
@@ -26,7 +26,7 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
 
     Raises:
         StorageError: the journal could not be written; all running steps are cancelled.
-        Waits: a person is to answer first; likewise.
+        Waits: a step needs an approval first; all running steps are cancelled.
     """
     steps = plan.steps
     gate = runtime.gate
@@ -36,16 +36,16 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
         gate.approvals.begin(steps)
     if len(steps) == 1:
         return [await run_one(steps[0], runtime)]
-    if may_reach_a_limit(plan, runtime) or goes_on(steps, runtime):
+    if may_reach_a_limit(plan, runtime) or has_waited(steps, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, runtime.gate.policy.may_ask)
-    waits = _same_calls_wait(plan, waits, runtime)
+    waits = _repeats_wait(plan, waits, runtime)
     if all(before.call.id in waits[step.call.id] for before, step in pairwise(steps)):
         return await run_in_order(steps, runtime, run_one)  # nothing can overlap
-    return await run_overlapping(steps, waits, runtime, run_one, MOST_AT_ONCE)
+    return await run_concurrently(steps, waits, runtime, run_one, MAX_CONCURRENT)
 
 
-def _same_calls_wait(
+def _repeats_wait(
     plan: Plan, waits: Mapping[str, frozenset[str]], runtime: Runtime
 ) -> Mapping[str, frozenset[str]]:
     """Make a call that exceeds `Budget.repeats` wait for its earlier copies.
@@ -54,23 +54,23 @@ def _same_calls_wait(
     earlier plans count too.
     """
     repeats, seen = runtime.budget.repeats, runtime.usage.seen
-    same: dict[str, list[str]] = {}
-    more: dict[str, frozenset[str]] = {}
+    earlier_by_key: dict[str, list[str]] = {}
+    added: dict[str, frozenset[str]] = {}
     for step in plan.steps:
         key = call_key(step, step.arguments)
-        earlier = same.setdefault(key, [])
+        earlier = earlier_by_key.setdefault(key, [])
         if earlier and len(seen.get(key, ())) + len(earlier) >= repeats:
-            more[step.call.id] = waits[step.call.id].union(earlier[-repeats:])
+            added[step.call.id] = waits[step.call.id].union(earlier[-repeats:])
         earlier.append(step.call.id)
-    return {**waits, **more} if more else waits
+    return {**waits, **added} if added else waits
 
 
 def may_reach_a_limit(plan: Plan, runtime: Runtime) -> bool:
     """Return whether a budget limit may be reached within the plan.
 
-    The last call of a budget must not go to whichever step was first.
+    If so, steps run sequentially: the last call allowed must not be a matter of timing.
     """
-    tries = TRIES if runtime.on_error == "retry" else 1
+    tries = ATTEMPTS if runtime.on_error == "retry" else 1
     budget, usage = runtime.budget, runtime.usage
     total = usage.steps
     by_tool: dict[str, int] = {}

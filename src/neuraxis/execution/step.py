@@ -20,7 +20,7 @@ from neuraxis.execution.failures import (
     failure_of,
 )
 from neuraxis.execution.invoke import invoke
-from neuraxis.execution.offload import aside, is_large, leads_to_object
+from neuraxis.execution.offload import in_thread_if, is_large, leads_to_object
 from neuraxis.execution.repeated_calls import call_key, is_repeated, reuse_result
 from neuraxis.execution.report import (
     report_finished,
@@ -42,7 +42,7 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
 
     Raises:
         asyncio.CancelledError: the run was stopped.
-        Waits: a person is to answer first.
+        Waits: the step needs an approval first.
         StorageError: the journal or the assets cannot be written.
     """
     call, started = step.call, time.perf_counter()
@@ -59,9 +59,9 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
             )
             result = failed_result(step, error, started, runtime)
             report_finished(result, runtime, step)
-            runtime.usage.ended[call.id] = result  # the run's answer tells of it
+            runtime.usage.ended[call.id] = result  # for the run's answer
             raise
-        # nobody stopped it: the command's own tasks were cancelled
+        # the run was not stopped: the command's own tasks were cancelled
         error = call_errors.crashed(call.target, "CancelledError", "")
         result = failed_result(step, error, started, runtime, raised)
     except (StorageError, Waits, KeyboardInterrupt, GeneratorExit):
@@ -76,7 +76,7 @@ async def _run(step: Step, runtime: Runtime) -> Result:
     arguments = step.arguments
     if step.bindings or step.asset_refs:
         large = leads_to_object(step, runtime)
-        arguments = await aside(large, resolve_arguments, step, runtime)
+        arguments = await in_thread_if(large, resolve_arguments, step, runtime)
     key = call_key(step, arguments)
     _count(step, runtime)
     earlier = runtime.usage.seen.get(key)
@@ -90,16 +90,16 @@ async def _run(step: Step, runtime: Runtime) -> Result:
     if runtime.gate.settled is not None:
         await runtime.gate.settled()  # it is on disk before it runs (decision 5)
     if not step.command.spec.effects.readonly:
-        # earlier calls may answer differently now, also if this one fails
+        # earlier calls may return something else now, even if this one fails
         runtime.usage.seen.clear()
         if earlier is not None:
-            # but its own repetitions are still counted
+            # but its own repetitions still count
             runtime.usage.seen[key] = earlier
-    began = time.perf_counter()  # not while a person was asked
+    started = time.perf_counter()  # waiting for an approval does not count
     value, warnings = await invoke(step, arguments, label, runtime)
     warnings = (*step.warnings, *warnings)
-    result = await _store(step, value, warnings, began, runtime)
-    # one like it may have ended in between
+    result = await _store(step, value, warnings, started, runtime)
+    # an equal call may have ended in the meantime
     runtime.usage.seen.setdefault(key, []).append(result)
     return result
 
@@ -117,60 +117,63 @@ def _count(step: Step, runtime: Runtime) -> None:
     if usage.steps > budget.steps:
         raise Refused(call_errors.budget_exhausted("calls in one run", budget.steps))
     if times > budget.steps_per_tool:
-        what = f"calls of {tool}"
-        raise Refused(call_errors.budget_exhausted(what, budget.steps_per_tool))
+        limited = f"calls of {tool}"
+        raise Refused(call_errors.budget_exhausted(limited, budget.steps_per_tool))
 
 
 async def _store(
     step: Step,
     value: object,
     warnings: tuple[str, ...],
-    began: float,
+    started: float,
     runtime: Runtime,
 ) -> Result:
-    """Store the answer inline or as an asset, or fail if declared."""
+    """Store the response inline or as an asset; return the call's result."""
     call: Call = step.call
     command, large = step.command, is_large(value)
-    if step.item is not None:  # the list of all items is stored when it is whole
-        kept = Stored(
-            stored=False, value=await aside(large, lambda: copy_value(drain(value)))
+    if step.item is not None:  # the list of all items is stored as a whole
+        stored = Stored(
+            stored=False,
+            value=await in_thread_if(large, lambda: copy_value(drain(value))),
         )
     else:
         name, assets = command.spec.name, runtime.assets
-        prepared = await aside(large, assets.prepare, call.id, name, value)
-        kept = assets.put(prepared)
-    warnings += await aside(large, _contract_warnings, call, command, kept, runtime)
-    report_stored(call.id, kept, runtime.emit)
-    error: CallError | None = declared_failure(call, command, kept.value)
+        prepared = await in_thread_if(large, assets.prepare, call.id, name, value)
+        stored = assets.put(prepared)
+    warnings += await in_thread_if(
+        large, _contract_warnings, call, command, stored, runtime
+    )
+    report_stored(call.id, stored, runtime.emit)
+    error: CallError | None = declared_failure(call, command, stored.value)
     return Result(
         call=call,
         status="done" if error is None else "failed",
         plugin=command.plugin.name,
         command=command.spec.name,
-        value=kept.value,
-        stored=kept.stored,
+        value=stored.value,
+        stored=stored.stored,
         shown=call.id in runtime.shown,
         error=error,
         warnings=warnings,
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - started,
     )
 
 
 def _contract_warnings(
-    call: Call, command: Command, kept: Stored, runtime: Runtime
+    call: Call, command: Command, stored: Stored, runtime: Runtime
 ) -> tuple[str, ...]:
-    """Return a warning where the answer violates the manifest's `returns` schema.
+    """Return a warning if the response violates the manifest's schema.
 
     Raises:
-        Refused: it violates the schema, and the session is strict.
+        Refused: it does, and the session is strict.
     """
     response = command.response
-    if response is None or (not kept.stored and response.valid_json(kept.value)):
+    if response is None or (not stored.stored and response.valid_json(stored.value)):
         return ()
-    problem = response.accepts_native((), kept.value)
+    problem = response.accepts_native((), stored.value)
     if problem is None:
         return ()
-    contract = call_errors.plugin_contract_error(call.target, (problem,))
+    error = call_errors.plugin_contract_error(call.target, (problem,))
     if runtime.strict:
-        raise Refused(contract)
-    return (contract.message,)
+        raise Refused(error)
+    return (error.message,)

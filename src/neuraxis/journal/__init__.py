@@ -1,6 +1,6 @@
 """Journal protocol: an append-only event store, and `open_journal`.
 
-`append` stores events in the order in which they happened; `read` returns them.
+`append` stores events in order; `read` returns them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from neuraxis.events import Event, Unknown
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """A session of a journal, and how its last request ended."""
+    """Summary of one session in a journal."""
 
     session: str
     """The session's id."""
@@ -52,7 +52,7 @@ class Journal(Protocol):
     """
 
     def claim(self, session: str) -> None:
-        """Open a session; refused while anybody else has it open."""
+        """Open a session; raise if it is open elsewhere."""
         ...
 
     def release(self, session: str) -> None:
@@ -64,7 +64,7 @@ class Journal(Protocol):
         ...
 
     async def settled(self, session: str) -> None:
-        """Wait until all that was appended to a session is on disk."""
+        """Wait until all appended events of a session are on disk."""
         ...
 
     def read(self, session: str) -> Sequence[Entry]:
@@ -76,7 +76,7 @@ class Journal(Protocol):
         ...
 
     def delete(self, session: str) -> None:
-        """Delete all events of a session that is claimed, for good."""
+        """Delete all events of a claimed session for good."""
         ...
 
     def close(self) -> None:

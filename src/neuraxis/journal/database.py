@@ -9,15 +9,15 @@ from pathlib import Path
 from neuraxis.errors import StorageError
 
 SCHEMA_VERSION = 1
-_APPLICATION_ID = 0x4E585241  # "NXRA": tells a journal from any other database
+_APPLICATION_ID = 0x4E585241  # "NXRA": distinguishes a journal from other databases
 
 _BUSY = 10.0
 """Seconds to wait for another process that writes."""
 _STATEMENTS = 8
-"""Kept by a connection, prepared: one that writes 500 rows takes 200 kB."""
+"""Prepared statements cached by a connection: one that writes 500 rows takes 200 kB."""
 
-# Rows lie in the order of writing, so that a commit of many sessions writes few pages;
-# files of earlier versions have them in the order of the key, and are used as they are.
+# Rows are stored in the order of writing, so that a commit of many sessions writes few
+# pages. Files of earlier versions have them in the order of the key; both work.
 _TABLES = (
     """
     CREATE TABLE events (
@@ -33,24 +33,23 @@ _TABLES = (
 
 
 class Database:
-    """One file; closed, it is opened again when it is needed."""
+    """Connection to one file; after `close`, it is reopened when needed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._open: sqlite3.Connection | None = None
-        self._file: tuple[int, int] | None = None
-        """What the path led to when it was opened first."""
+        self._connection: sqlite3.Connection | None = None
+        self._file_id: tuple[int, int] | None = None
+        """Device and inode of the file when it was first opened."""
 
     def open(self) -> sqlite3.Connection:
-        """The database.
+        """Return the open connection.
 
         Raises:
-            StorageError: it cannot be opened, is no journal, or the file is not any
-                more the one that it was.
+            StorageError: the file cannot be opened, is no journal, or was replaced.
         """
         try:
-            if self._open is None:
-                self._open = self._connect()
+            if self._connection is None:
+                self._connection = self._connect()
             else:
                 self._check()
         except (OSError, sqlite3.Error, UnicodeError) as error:
@@ -58,22 +57,22 @@ class Database:
                 f"the journal {self.path} cannot be opened: {error}. Name another file "
                 "or memory: journal=... in a program, --journal on the command line"
             ) from error
-        return self._open
+        return self._connection
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _connect(self) -> sqlite3.Connection:
-        if self._file is not None:
+        if self._file_id is not None:
             self._check()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if not self.path.exists():
-            # what was said is the person's own; what SQLite adds is made likewise
+            # private to the user; SQLite creates its other files with the same mode
             self.path.touch(mode=0o600)
-        db = sqlite3.connect(
+        connection = sqlite3.connect(
             self.path,
             check_same_thread=False,
             isolation_level=None,
@@ -81,61 +80,63 @@ class Database:
             cached_statements=_STATEMENTS,
         )
         try:
-            self._prepare(db)
-            found = self.path.stat()
+            self._prepare(connection)
+            info = self.path.stat()
         except BaseException:
-            db.close()
+            connection.close()
             raise
-        self._file = (found.st_dev, found.st_ino)
-        return db
+        self._file_id = (info.st_dev, info.st_ino)
+        return connection
 
     def _check(self) -> None:
-        """Raise if the file was deleted: SQLite would write on."""
+        """Raise if the file was deleted: SQLite would not notice."""
         try:
-            found = self.path.stat()
-            same = self._file == (found.st_dev, found.st_ino)
+            info = self.path.stat()
+            is_same = self._file_id == (info.st_dev, info.st_ino)
         except FileNotFoundError:
-            same = False
-        if not same:
+            is_same = False
+        if not is_same:
             raise StorageError(
                 f"the journal {self.path} was deleted or replaced while it was in "
                 "use; put that file back, or open the journal again, which begins an "
                 "empty one"
             )
 
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        if self._is_new(db):
-            # All of it or nothing, and once: another process may begin the same file,
-            # and one that is killed here must not leave a database that is no journal.
-            db.execute("BEGIN IMMEDIATE")
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        if self._is_new(connection):
+            # In one transaction: another process may create the same file, and one that
+            # is killed here must not leave a database that is no journal.
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                if self._is_new(db):
+                if self._is_new(connection):
                     for table in _TABLES:
-                        db.execute(table)
-                    db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
-                    db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-                db.execute("COMMIT")
+                        connection.execute(table)
+                    connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+                    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+                connection.execute("COMMIT")
             except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
-        _use_wal(db)
-        db.execute("PRAGMA synchronous=FULL")
-        db.execute("PRAGMA secure_delete=ON")  # what is deleted is gone for good
+        _use_wal(connection)
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA secure_delete=ON")  # overwrite deleted bytes
 
-    def _is_new(self, db: sqlite3.Connection) -> bool:
-        """Whether the file is empty.
+    def _is_new(self, connection: sqlite3.Connection) -> bool:
+        """Return whether the file is empty.
 
         Raises:
             StorageError: it is no journal, or one of a later version.
         """
-        # one statement: two would see the file before and after another's beginning
-        found, version, tables = db.execute(
+        # one statement: between two, another process may create the tables
+        application_id, version, tables = connection.execute(
             "SELECT (SELECT application_id FROM pragma_application_id), "
             "(SELECT user_version FROM pragma_user_version), "
             "(SELECT count(*) FROM sqlite_master)"
         ).fetchone()
-        if found not in (0, _APPLICATION_ID) or (found == 0 and tables):
+        if application_id not in (0, _APPLICATION_ID) or (
+            application_id == 0 and tables
+        ):
             raise StorageError(f"{self.path} is a database, but not a journal")
         if version > SCHEMA_VERSION:
             raise StorageError(
@@ -145,15 +146,15 @@ class Database:
         return not tables
 
 
-def _use_wal(db: sqlite3.Connection) -> None:
+def _use_wal(connection: sqlite3.Connection) -> None:
     """Switch to WAL, trying again while the file is locked."""
-    ends = time.monotonic() + _BUSY
+    deadline = time.monotonic() + _BUSY
     while True:
         try:
-            db.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError as error:
             locked = "locked" in str(error) or "busy" in str(error)
-            if not locked or time.monotonic() > ends:
+            if not locked or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
         else:

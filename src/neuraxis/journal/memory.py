@@ -14,7 +14,7 @@ from neuraxis.specs import Json
 
 
 class _Events(Struct):
-    """The events of one session, and when each happened."""
+    """Events of one session, with their times."""
 
     events: list[Event] = []
     times: list[float] = []
@@ -41,43 +41,43 @@ class MemoryJournal:
         self._open.add(session)
 
     def release(self, session: str) -> None:
-        """Close a session, so that somebody else may open it."""
+        """Close a session, so that it can be opened elsewhere."""
         self._open.discard(session)
 
     async def settled(self, session: str) -> None:
-        """Nothing to wait for: it is gone with the process."""
+        """Return at once: nothing is written to disk."""
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
         """Append an event."""
-        kept = self._sessions.get(session)
-        if kept is None:
-            kept = self._sessions[session] = _Events()
-        kept.times.append(time.time())
-        kept.events.append(event)
+        stored = self._sessions.get(session)
+        if stored is None:
+            stored = self._sessions[session] = _Events()
+        stored.times.append(time.time())
+        stored.events.append(event)
 
     def read(self, session: str) -> Sequence[Entry]:
         """Return all events of a session, oldest first."""
-        found = self._sessions.get(session, _Events())
-        kept = zip(found.times, found.events, strict=False)  # one may come just now
+        stored = self._sessions.get(session, _Events())
+        pairs = zip(stored.times, stored.events, strict=False)  # one may come just now
         return [
             Entry(seq=seq, at=at, event=event)
-            for seq, (at, event) in enumerate(kept, 1)
+            for seq, (at, event) in enumerate(pairs, 1)
         ]
 
     def sessions(self) -> Sequence[SessionInfo]:
         """Return all sessions, the most recently used first."""
-        found = [
+        infos = [
             SessionInfo(
                 session=session,
-                started=kept.times[0],
-                ended=kept.times[-1],
-                events=len(kept.events),
-                title=title_of(kept.events),
-                state=_state_of(reversed(kept.events)),
+                started=stored.times[0],
+                ended=stored.times[-1],
+                events=len(stored.events),
+                title=session_title(stored.events),
+                state=_last_state(reversed(stored.events)),
             )
-            for session, kept in self._sessions.items()
+            for session, stored in self._sessions.items()
         ]
-        return sorted(found, key=lambda info: info.ended, reverse=True)
+        return sorted(infos, key=lambda info: info.ended, reverse=True)
 
     def delete(self, session: str) -> None:
         """Delete all events of a session."""
@@ -87,19 +87,19 @@ class MemoryJournal:
         """Do nothing: there is no file."""
 
 
-def title_of(events: Iterable[Event]) -> str:
-    """Return the beginning of the user's first message, else the commands called."""
+def session_title(events: Iterable[Event]) -> str:
+    """Return the beginning of the first message, or else the called commands."""
     plans: list[PlanChecked] = []
     for event in events:
         if isinstance(event, MessageSent) and event.sender == "user":
             return short_title(event.content)
         if isinstance(event, PlanChecked):
             plans.append(event)
-    return title_of_calls(plans[0].steps) if plans else ""
+    return calls_title(plans[0].steps) if plans else ""
 
 
-def title_of_calls(steps: Iterable[Mapping[str, Json]]) -> str:
-    """Return the title of a session without a request: the commands called."""
+def calls_title(steps: Iterable[Mapping[str, Json]]) -> str:
+    """Return the title of a session without a request: the called commands."""
     return short_title(", ".join(str(step["tool"]) for step in steps))
 
 
@@ -109,7 +109,7 @@ def short_title(text: str) -> str:
     return line if len(line) <= 60 else line[:59] + "…"
 
 
-def _state_of(newest_first: Iterable[Event]) -> str:
+def _last_state(newest_first: Iterable[Event]) -> str:
     for event in newest_first:
         if isinstance(event, SessionFinished):
             return event.outcome

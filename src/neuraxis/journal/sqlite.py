@@ -1,12 +1,12 @@
-"""Journal in a SQLite file: WAL, one row an event.
+"""Journal in a SQLite file: WAL, one row per event.
 
 Events are appended to a buffer and written by one thread (`writer.py`), many in one
-transaction; whoever promises that one is on disk awaits `settled`. What nobody waited
-for is written with the next, when the journal is forgotten, and at the end of the
-process. A session is open once (`session_lock.py`).
+transaction. To be sure that an event is on disk, await `settled`. Other events are
+written with the next ones, when the journal is garbage-collected, and at the end of the
+process. A session can be open once (`session_lock.py`).
 
-SQLite must not be carried into a forked process: each file is closed before a fork, and
-opened again, on both sides, when it is needed.
+SQLite connections must not be used after a fork: files are closed before it, and
+reopened in both processes when needed.
 """
 
 from __future__ import annotations
@@ -33,38 +33,38 @@ from neuraxis.events import (
 )
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.journal.database import Database
-from neuraxis.journal.memory import short_title, title_of_calls
+from neuraxis.journal.memory import calls_title, short_title
 from neuraxis.journal.session_lock import Claims
-from neuraxis.journal.writer import Writer, last_number, went_on, write_failed
+from neuraxis.journal.writer import Writer, last_number, overtaken_error, write_error
 from neuraxis.specs import Json
 
-_known: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
-"""Those that there are, for the moment of a fork and for the end of the process."""
-_knowing = threading.Lock()
+_journals: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
+"""All open journals, for forks and for the end of the process."""
+_journals_lock = threading.Lock()
 
 
 class SqliteJournal:
-    """One file, many sessions, safe for several threads and processes.
+    """Journal in one file, safe for several threads and processes.
 
     Raises:
-        StorageError: from every method, where the file cannot be written or read.
+        StorageError: from every method, if the file cannot be written or read.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._next: dict[str, int] = {}
-        self._read_to: dict[str, int] = {}
-        self._owned: set[str] = set()
-        """The sessions that somebody opened, and did not close."""
+        self._next_numbers: dict[str, int] = {}
+        self._last_read: dict[str, int] = {}
+        self._opened: set[str] = set()
+        """Claimed sessions."""
         self._claims = Claims(path.with_name(f"{path.name}-locks"))
-        # readers do not wait for who writes, so they have a connection of their own
+        # a second connection, so that readers do not wait for the writer
         self._file = Database(path)
         self._file.open()
         self._writer = Writer(Database(path))
         self._closed = False
-        with _knowing:
-            _known.add(self)
+        with _journals_lock:
+            _journals.add(self)
 
     def _open(self) -> sqlite3.Connection:
         if self._closed:
@@ -75,82 +75,79 @@ class SqliteJournal:
         return self._file.open()
 
     def claim(self, session: str) -> None:
-        """Open a session here and nowhere else, until `release`.
+        """Open a session until `release`; nothing else may open it.
 
         Raises:
             SessionBusy: it is open already.
         """
         with self._lock:
-            if session in self._owned or not self._claims.take(session):
+            if session in self._opened or not self._claims.take(session):
                 raise SessionBusy(_is_open(session))
-            self._owned.add(session)
+            self._opened.add(session)
 
     def release(self, session: str) -> None:
-        """Close a session, so that somebody else may open it.
+        """Close a session, so that it can be opened elsewhere.
 
         Raises:
-            StorageError: what it appended cannot be written.
+            StorageError: its buffered events cannot be written.
         """
         try:
             if self._writer.pending(session):
                 self._writer.write()
         finally:
             with self._lock:
-                self._owned.discard(session)
-                self._next.pop(session, None)
-                self._read_to.pop(session, None)
+                self._opened.discard(session)
+                self._next_numbers.pop(session, None)
+                self._last_read.pop(session, None)
                 self._claims.release(session)
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
-        """Store the event.
-
-        `durable`: it and all before it are on disk on return.
-        """
+        """Store the event; `durable`: on disk, with all before it, on return."""
         kind, body = TYPES[event.__class__], to_text(event)
         with self._lock:
-            if self._writer.lost:
-                self._forget(session)
-            seq = self._next.get(session)
+            if self._writer.overtaken:
+                self._reset_if_overtaken(session)
+            seq = self._next_numbers.get(session)
             if seq is None or self._closed:
-                seq = self._begin(session)
-            self._next[session] = seq + 1
+                seq = self._first_number(session)
+            self._next_numbers[session] = seq + 1
             self._writer.add((session, seq, time.time(), kind, body))
         if durable:
             self._writer.write()
         elif kind == "call_finished":
-            self._writer.nudge()  # nobody waits for it, and the model is asked next
+            self._writer.write_soon()  # while the next reply of the model is awaited
 
     async def settled(self, session: str) -> None:
-        """Wait until all that was appended to a session is on disk.
+        """Wait until all appended events of a session are on disk.
 
         Raises:
-            StorageError: it cannot be written.
+            StorageError: they cannot be written.
         """
         await self._writer.settled(session)
 
     def flush(self) -> None:
-        """Write what is still held back."""
+        """Write the buffered events."""
         self._writer.write()
 
-    def _begin(self, session: str) -> int:
-        """The number of the first event that is written here."""
-        db = self._open()
+    def _first_number(self, session: str) -> int:
+        """Return the number of the first event that this journal writes."""
+        connection = self._open()
         if not self._claims.take(session):
             raise StorageError(_is_open(session))
         try:
-            last = last_number(db, session)
+            last_stored = last_number(connection, session)
         except sqlite3.Error as error:
-            raise write_failed(self.path, error) from error
-        if self._read_to.get(session, last) != last:
-            raise went_on(session)
-        return last + 1
+            raise write_error(self.path, error) from error
+        if self._last_read.get(session, last_stored) != last_stored:
+            raise overtaken_error(session)
+        return last_stored + 1
 
-    def _forget(self, session: str) -> None:
-        """Begin anew with a session that was written to elsewhere."""
-        ours = self._writer.lost.pop(session, None)
-        if ours is not None:
-            self._read_to[session] = ours
-            self._next.pop(session, None)
+    def _reset_if_overtaken(self, session: str) -> None:
+        """Forget a session's counters if another process wrote to it."""
+        last_own = self._writer.overtaken.pop(session, None)
+        if last_own is not None:
+            self._last_read[session] = last_own
+            self._next_numbers.pop(session, None)
 
     def read(self, session: str) -> Sequence[Entry]:
         """All events of a session, oldest first."""
@@ -163,12 +160,12 @@ class SqliteJournal:
                     (session,),
                 ).fetchall()
             except (sqlite3.Error, UnicodeError) as error:
-                raise write_failed(self.path, error, "read") from error
+                raise write_error(self.path, error, "read") from error
             last = rows[-1][0] if rows else 0
             # what was written meanwhile is in both
             rows += [(row[1], row[2], row[4]) for row in waiting if row[1] > last]
             if rows:
-                self._read_to[session] = rows[-1][0]
+                self._last_read[session] = rows[-1][0]
         return [
             Entry(seq=seq, at=at, event=from_json(self._read_body(body)))
             for seq, at, body in rows
@@ -186,12 +183,12 @@ class SqliteJournal:
         return cast("dict[str, Json]", written)
 
     def sessions(self) -> Sequence[SessionInfo]:
-        """All sessions, the last used first."""
+        """Return all sessions, the most recently used first."""
         self._writer.write()
         with self._lock:
-            db = self._open()
+            connection = self._open()
             try:
-                rows = db.execute(
+                rows = connection.execute(
                     "SELECT session, min(at), max(at), count(*), coalesce((SELECT body "
                     "FROM events AS e WHERE e.session = events.session AND e.type = "
                     "'message' ORDER BY seq LIMIT 1), (SELECT body FROM events AS e "
@@ -202,7 +199,7 @@ class SqliteJournal:
                     "BY session ORDER BY max(at) DESC"
                 ).fetchall()
             except (sqlite3.Error, UnicodeError) as error:
-                raise write_failed(self.path, error, "read") from error
+                raise write_error(self.path, error, "read") from error
         return [
             SessionInfo(
                 session=session,
@@ -219,20 +216,22 @@ class SqliteJournal:
         """Delete all events of a claimed session, and overwrite their bytes.
 
         Raises:
-            StorageError: also if others read the file for so long that its log, in
-                which the events stand, too, cannot be emptied.
+            StorageError: also if other readers keep the write-ahead log, which has the
+                events, too, from being emptied.
         """
         self._writer.write()
         with self._lock:
-            db = self._open()
-            self._next.pop(session, None)
-            self._read_to.pop(session, None)
+            connection = self._open()
+            self._next_numbers.pop(session, None)
+            self._last_read.pop(session, None)
             try:
-                db.execute("DELETE FROM events WHERE session = ?", (session,))
-                done = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                connection.execute("DELETE FROM events WHERE session = ?", (session,))
+                checkpoint = connection.execute(
+                    "PRAGMA wal_checkpoint(TRUNCATE)"
+                ).fetchone()
             except sqlite3.Error as error:
-                raise write_failed(self.path, error) from error
-        if done[0]:
+                raise write_error(self.path, error) from error
+        if checkpoint[0]:
             raise StorageError(
                 f"session {session} is deleted, but {self.path.name}-wal beside the "
                 "journal still holds its text, since somebody else reads the journal; "
@@ -240,7 +239,7 @@ class SqliteJournal:
             )
 
     def close(self) -> None:
-        """Write what is buffered and close the file."""
+        """Write the buffered events and close the file."""
         with self._lock:
             if self._closed:
                 return
@@ -252,24 +251,26 @@ class SqliteJournal:
                 self._claims.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # also where it was never opened
+        with contextlib.suppress(Exception):  # `__init__` may have failed
             self.close()
 
     # --- around a fork -----------------------------------------------------------
 
     def before_fork(self) -> None:
-        """Leave nothing of SQLite open; `after_fork` is to follow."""
+        """Close all SQLite connections; `after_fork` must follow."""
         self._lock.acquire()
         self._writer.before_fork()
         self._file.close()
 
     def after_fork(self, *, child: bool) -> None:
-        """Go on; in the child the sessions are still the parent's."""
+        """Continue; in the child, the sessions still belong to the parent."""
         self._writer.after_fork(child=child)
         if child:
-            self._read_to |= {name: seq - 1 for name, seq in self._next.items()}
-            self._next = {}
-            self._owned = set()
+            self._last_read |= {
+                name: seq - 1 for name, seq in self._next_numbers.items()
+            }
+            self._next_numbers = {}
+            self._opened = set()
             self._claims = Claims(self._claims.folder)
         self._lock.release()
 
@@ -282,14 +283,14 @@ def _is_open(session: str) -> str:
 
 
 def _title(event: Mapping[str, Json]) -> str:
-    """Return the title by the first message, else the first plan."""
+    """Return the title from the first message, else from the first plan."""
     if "steps" in event:
-        return title_of_calls(event["steps"])
+        return calls_title(event["steps"])
     return short_title(str(event.get("content", "")))
 
 
 def _state(event: Mapping[str, Json]) -> str:
-    """Return how a request ended, from its last message or its end."""
+    """Return how a request ended, from its last event."""
     return str(event.get("outcome", "unfinished"))
 
 
@@ -297,8 +298,8 @@ _forked: list[SqliteJournal] = []
 
 
 def _before_fork() -> None:
-    _knowing.acquire()
-    _forked.extend(_known)
+    _journals_lock.acquire()
+    _forked.extend(_journals)
     for journal in _forked:
         journal.before_fork()
 
@@ -307,14 +308,16 @@ def _after_fork(*, child: bool) -> None:
     for journal in _forked:
         journal.after_fork(child=child)
     _forked.clear()
-    _knowing.release()
+    _journals_lock.release()
 
 
 def _write_all() -> None:
-    with _knowing:
-        known = list(_known)
-    for journal in known:
-        with contextlib.suppress(StorageError):  # nobody is left to be told
+    with _journals_lock:
+        journals = list(_journals)
+    for journal in journals:
+        with contextlib.suppress(
+            StorageError
+        ):  # the process ends: nothing can report it
             journal.flush()
 
 

@@ -35,16 +35,16 @@ def build(
     asset_ids: Sequence[str] = (),
     params: Mapping[str, Json] | None = None,
 ) -> Plan:
-    """Check all calls and put them in order.
+    """Check all calls; return the plan, or all its problems.
 
     Args:
-        calls: as the dialect read them.
+        calls: the decoded calls.
         find: the registry's `find`.
-        known_assets: whether an asset of this id can be resolved.
-        templates: whether `{{ … }}` is read at all.
+        known_assets: returns whether an asset of this id can be resolved.
+        templates: whether `{{ … }}` is read as a reference.
         lenient: whether lossless coercions and the bare word PREVIOUS are accepted.
-        most_steps: a longer plan is one problem.
-        asset_ids: the live assets, for the message that an id does not exist.
+        most_steps: maximum number of calls.
+        asset_ids: the live assets, for the error that an id does not exist.
         params: values of `{{ params['x'] }}` of a saved plan, in which an unknown
             name in `{{ … }}` is a problem; None: such text is plain data.
     """
@@ -62,14 +62,14 @@ def build(
     )
     _number(work)
     steps: list[Step] = []
-    for here, call in enumerate(calls):
-        found = find(call.plugin, call.command)
-        if isinstance(found, CallError):
-            work.found.append(None)
-            work.tell(here, _in_step(found, here, work))
+    for index, call in enumerate(calls):
+        command = find(call.plugin, call.command)
+        if isinstance(command, CallError):
+            work.commands.append(None)
+            work.add_error(index, _with_step_number(command, index, work))
             continue
-        work.found.append(found)
-        step = _step(here, call, found, work)
+        work.commands.append(command)
+        step = _step(index, call, command, work)
         if step is not None:
             steps.append(step)
     if work.errors:
@@ -86,16 +86,16 @@ def build(
 
 
 def _number(work: PlanBuilder) -> None:
-    """Number the calls; names and ids must be unique."""
+    """Index the calls by name and id; these must be unique."""
     names: dict[str, int] = {}
-    places: dict[str, int] = {}
-    for here, call in enumerate(work.calls):
-        if call.id in places:
+    indexes: dict[str, int] = {}
+    for index, call in enumerate(work.calls):
+        if call.id in indexes:
             fault = Problem(
                 path=("id",), expected="a call id of its own", got=repr(call.id)
             )
-            work.tell(here, _invalid(here, [fault], work))
-        places.setdefault(call.id, here)
+            work.add_error(index, _invalid_param_error(index, [fault], work))
+        indexes.setdefault(call.id, index)
         if call.name is None:
             continue
         expected = ""
@@ -111,54 +111,54 @@ def _number(work: PlanBuilder) -> None:
             fault = Problem(
                 path=("as",), expected=expected, got=call_errors.quote(call.name)
             )
-            work.tell(here, _invalid(here, [fault], work))
-        names.setdefault(call.name, here)
+            work.add_error(index, _invalid_param_error(index, [fault], work))
+        names.setdefault(call.name, index)
     work.ids = tuple(call.id for call in work.calls)
-    work.names, work.places = names, places
+    work.names, work.indexes = names, indexes
 
 
-def _step(here: int, call: Call, found: Command, work: PlanBuilder) -> Step | None:
-    schema, arguments = found.parameters, call.arguments
-    if call.for_each is None and _is_right(call, found):
-        return Step(call=call, command=found, arguments=arguments)
-    places = find_places(arguments)
-    before = len(work.errors)
+def _step(index: int, call: Call, command: Command, work: PlanBuilder) -> Step | None:
+    schema, arguments = command.parameters, call.arguments
+    if call.for_each is None and _is_plainly_valid(call, command):
+        return Step(call=call, command=command, arguments=arguments)
+    references = find_places(arguments)
+    errors_before = len(work.errors)
     notes: tuple[str, ...] = ()
-    reading = CallReader(here=here, call=call, schema=schema, work=work)
+    reading = CallReader(index=index, call=call, schema=schema, work=work)
     loop = None if call.for_each is None else read_loop(reading)
     if work.lenient:
-        arguments, unwrapped = _unwrapped(schema, arguments)
+        arguments, unwrapped = _unwrap(schema, arguments)
         arguments, notes = schema.coerce(arguments)
         notes = (*unwrapped, *notes)
-        # JSON text that was read as a list may have references too
-        places = find_places(arguments) if notes else places
-    arguments = reading.read(arguments, places)
+        # JSON text that was coerced to a list may have references, too
+        references = find_places(arguments) if notes else references
+    arguments = reading.read(arguments, references)
     holes = [binding.path for binding in reading.bindings]
     holes += [path for path, _ in reading.asset_refs]
     problems: Sequence[Problem] = ()
-    if not is_left_out(schema, arguments):
+    if not omits_parameter(schema, arguments):
         problems = schema.problems(
             arguments, holes=(*holes, *reading.refused), strict=not work.lenient
         )
     if problems:
-        work.tell(here, _invalid(here, problems, work, found))
-    if len(work.errors) > before:
+        work.add_error(index, _invalid_param_error(index, problems, work, command))
+    if len(work.errors) > errors_before:
         return None
     return Step(
         call=call,
-        command=found,
+        command=command,
         arguments=arguments,
         bindings=tuple(reading.bindings),
         asset_refs=tuple(reading.asset_refs),
         depends=frozenset(reading.depends),
-        notes=(*(f"{work.target(here)}: {note}" for note in notes), *reading.notes),
+        notes=(*(f"{work.target(index)}: {note}" for note in notes), *reading.notes),
         warnings=tuple(reading.warnings),
         loop=loop,
     )
 
 
-def is_left_out(schema: Schema, arguments: Json) -> bool:
-    """Return whether a call omits a `param` that is optional (rule B38)."""
+def omits_parameter(schema: Schema, arguments: Json) -> bool:
+    """Return whether a call omits an optional `param` (rule B38)."""
     return (
         arguments == {}
         and schema.json.get("x-optional") is True
@@ -166,10 +166,10 @@ def is_left_out(schema: Schema, arguments: Json) -> bool:
     )
 
 
-def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
-    """Unwrap a bare value from a key of the model's (rule K3).
+def _unwrap(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
+    """Unwrap a bare value from the model's extra key (rule K3).
 
-    Only where the parameter cannot be an object: all of it has a scalar type.
+    Only if the parameter cannot be an object.
     """
     if schema.json.get("type") not in _PLAIN or not isinstance(arguments, dict):
         return arguments, ()
@@ -180,13 +180,13 @@ def _unwrapped(schema: Schema, arguments: Json) -> tuple[Json, tuple[str, ...]]:
     return value, (f"the value under {quote(key)} taken as the whole parameter",)
 
 
-def _is_right(call: Call, found: Command) -> bool:
+def _is_plainly_valid(call: Call, command: Command) -> bool:
     """Return whether the arguments need neither references nor coercion."""
     arguments = call.arguments
     if type(arguments) is not dict:
         return False
-    waiting: list[Any] = [arguments]
-    for container in waiting:  # grows while it is iterated
+    containers: list[Any] = [arguments]
+    for container in containers:  # grows while it is iterated
         values: Any = container
         if container.__class__ is dict:
             if "asset_id" in container:
@@ -195,40 +195,40 @@ def _is_right(call: Call, found: Command) -> bool:
         for value in values:
             kind = value.__class__
             if kind is str:
-                # nothing that `find_places` would find
+                # a possible reference: `find_places` decides
                 if "{{" in value or value == "PREVIOUS" or value.startswith(SCHEME):
                     return False
             elif kind is dict or kind is list:
-                if len(waiting) > 100:
+                if len(containers) > 100:
                     return False  # the full check decides
-                waiting.append(value)
+                containers.append(value)
             elif kind is float:
-                # 3.0 for an integer: coerced, or refused if strict; NaN: refused
+                # 3.0 for an integer is coerced, or refused if strict; NaN is refused
                 if value.is_integer() or value - value != 0.0:
                     return False
             elif kind is not int and kind is not bool and value is not None:
                 return False
-    return found.parameters.valid_json(arguments)
+    return command.parameters.valid_json(arguments)
 
 
 # --- messages ------------------------------------------------------------------
 
 
-def _invalid(
-    here: int,
+def _invalid_param_error(
+    index: int,
     problems: Sequence[Problem],
     work: PlanBuilder,
-    found: Command | None = None,
+    command: Command | None = None,
 ) -> CallError:
-    names = found.spec.parameter_names if found is not None else ()
-    return call_errors.invalid_param(work.target(here), problems, names)
+    names = command.spec.parameter_names if command is not None else ()
+    return call_errors.invalid_param(work.target(index), problems, names)
 
 
-def _in_step(error: CallError, here: int, work: PlanBuilder) -> CallError:
+def _with_step_number(error: CallError, index: int, work: PlanBuilder) -> CallError:
     if len(work.calls) == 1:
         return error
     return replace(
         error,
-        where=f"step {here + 1}: {error.where}",
-        message=f"step {here + 1}: {error.message}",
+        where=f"step {index + 1}: {error.where}",
+        message=f"step {index + 1}: {error.message}",
     )

@@ -1,8 +1,8 @@
 """Plans: checked calls with their dependencies, or all their problems at once.
 
 Names, arguments, references and their order are checked before the first effect
-(decision 4). A plan is its calls in the order they were written, each with its
-dependencies; `waits_for` says what may overlap.
+(decision 4). A plan has its calls in the order in which they were written, each with
+its dependencies; `waits_for` returns which steps may run concurrently.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from neuraxis.specs import Json
 OnError = Literal["fail_fast", "continue", "retry"]
 """Reaction to a failed step.
 
-`fail_fast` skips the rest, `continue` only what depends on the step; `retry` first
-tries a repeatable step again.
+`fail_fast` skips the remaining steps, `continue` only those that depend on it; `retry`
+first repeats a repeatable step.
 """
 
 
 class Step(Struct, frozen=True, kw_only=True):
     """Checked call with its references and dependencies.
 
-    `arguments` are as written, with lossless coercions made; references still stand
-    in them at the paths of `bindings` and `asset_refs`. `depends` are call ids of
+    `arguments` are as written, after lossless coercions; they still contain the
+    references, at the paths of `bindings` and `asset_refs`. `depends` has call ids of
     this plan.
     """
 
@@ -46,7 +46,7 @@ class Step(Struct, frozen=True, kw_only=True):
     depends: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What the model is told with the step's result."""
+    """Warnings that the model sees with the step's result."""
     loop: Loop | None = None
     """Loop of a step with `for_each`."""
     item: Item | None = None
@@ -54,7 +54,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
     @property
     def tool(self) -> str:
-        """Return `plugin.command`, the names as they were found."""
+        """Return `plugin.command`, as registered."""
         return f"{self.command.plugin.name}.{self.command.spec.name}"
 
     @property
@@ -91,30 +91,31 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def waits_for(
-    plan: Plan, alone: Callable[[Step], bool] = lambda step: False
+    plan: Plan, blocks: Callable[[Step], bool] = lambda step: False
 ) -> Mapping[str, frozenset[str]]:
     """Return which steps must end before each may start (decision 4).
 
-    Steps that change nothing may overlap. One with an effect waits for all that stand
-    before it and delays all that stand after it; so does one for which `alone` is true.
-    Only direct dependencies are named: what those wait for has ended too.
+    Read-only steps may overlap. A step with an effect waits for all steps before it,
+    and all steps after it wait for it; so does a step for which `blocks` is true. Only
+    direct dependencies are listed.
     """
     waits: dict[str, frozenset[str]] = {}
     barrier: frozenset[str] = frozenset()
-    since: list[str] = []
+    since_barrier: list[str] = []
     for step in plan.steps:
-        own = step.call.id
-        if step.command.spec.effects.readonly and not alone(step):
-            waits[own] = step.depends | barrier
-            since.append(own)
+        call_id = step.call.id
+        if step.command.spec.effects.readonly and not blocks(step):
+            waits[call_id] = step.depends | barrier
+            since_barrier.append(call_id)
         else:
-            waits[own] = step.depends | barrier | frozenset(since)
-            barrier, since = frozenset((own,)), []
+            waits[call_id] = step.depends | barrier | frozenset(since_barrier)
+            barrier = frozenset((call_id,))
+            since_barrier = []
     return waits
 
 
 def resolver(step: Step, assets: AssetStore) -> Callable[[AssetRef], Any]:
-    """Return what looks up a reference of a step."""
+    """Return a function that resolves the references of a step."""
 
     def resolve(ref: AssetRef) -> Any:
         if step.item is not None and ref.asset_id == ITEM:

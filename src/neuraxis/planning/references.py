@@ -63,48 +63,48 @@ class PlanBuilder(Struct, kw_only=True):
     templates: bool
     lenient: bool
     params: Mapping[str, Json] | None = None
-    """Of a saved plan, in which no other template is expected."""
+    """Parameters of a saved plan; None: the calls are no saved plan's."""
     loops: bool = False
     """Whether any of the calls has a `for_each`."""
     ids: tuple[str, ...] = ()
-    places: Mapping[str, int] = {}
+    indexes: Mapping[str, int] = {}
     names: Mapping[str, int] = {}
-    found: list[Command | None] = []
+    commands: list[Command | None] = []
     errors: list[CallError] = []
     at_fault: list[str] = []
 
     @property
     def extra(self) -> Sequence[str]:
-        """Return the roots that are not the name of a step."""
+        """Return the roots of references that are no steps."""
         params = (PARAMS,) if self.params is not None else ()
         return (*params, ITEM) if self.loops else params
 
-    def response(self, place: int) -> Mapping[str, Json] | None:
-        """Return a step's declared response schema; a list's for a loop."""
-        found = self.found[place]
-        if found is None or found.response is None:
+    def response(self, index: int) -> Mapping[str, Json] | None:
+        """Return the schema of a step's response, a list for loops."""
+        command = self.commands[index]
+        if command is None or command.response is None:
             return None
-        schema = found.response.json
-        if self.calls[place].for_each is None:
+        schema = command.response.json
+        if self.calls[index].for_each is None:
             return schema
         listed: dict[str, Json] = {"type": "array", "items": schema}
         return {**listed, "$defs": schema["$defs"]} if "$defs" in schema else listed
 
-    def target(self, here: int) -> str:
-        """Return the name of a call in messages, numbered among several."""
-        name = self.calls[here].target
-        return name if len(self.calls) == 1 else f"step {here + 1}: {name}"
+    def target(self, index: int) -> str:
+        """Return the name of a call, for messages."""
+        name = self.calls[index].target
+        return name if len(self.calls) == 1 else f"step {index + 1}: {name}"
 
-    def tell(self, here: int, error: CallError) -> None:
+    def add_error(self, index: int, error: CallError) -> None:
         """Add a problem of a call."""
         self.errors.append(error)
-        self.at_fault.append(self.calls[here].id)
+        self.at_fault.append(self.calls[index].id)
 
 
 class CallReader(Struct, kw_only=True):
     """Reads the references of one call."""
 
-    here: int
+    index: int
     call: Call
     schema: Schema
     work: PlanBuilder
@@ -112,7 +112,7 @@ class CallReader(Struct, kw_only=True):
     asset_refs: list[tuple[Path, AssetRef]] = []
     depends: set[str] = set()
     refused: list[Path] = []
-    """Places that were reported already: the schema need not report them again."""
+    """Paths with a reported problem: the schema check skips them."""
     notes: list[str] = []
     warnings: list[str] = []
     extra: Mapping[str, str] = {}
@@ -127,7 +127,7 @@ class CallReader(Struct, kw_only=True):
             extra[PARAMS] = PARAMS
         scope = Scope(
             ids=work.ids,
-            here=self.here,
+            here=self.index,
             names=work.names,
             bare=work.lenient,
             extra=extra,
@@ -140,17 +140,17 @@ class CallReader(Struct, kw_only=True):
                     continue
                 problems: list[Problem] = []
                 template = read_template(value, scope, path, problems)
-                template = self._fitting(template, path, value, problems)
+                template = self._without_blanks(template, path, value, problems)
                 for problem in problems:
-                    self._tell(problem)
+                    self._add_problem(problem)
                 if problems:
                     self.refused.append(path)
                     continue
-                self._warn_of_text(path, value, {*work.names, *extra})
+                self._warn_about_braces(path, value, {*work.names, *extra})
                 if template is not None and work.params is not None:
-                    if self._is_given(template, path, work.params, written):
+                    if self._replace_by_parameter(template, path, work.params, written):
                         continue
-                    template = self._given(template, path, work.params)
+                    template = self._fill_in_parameters(template, path, work.params)
                     if template is None:
                         continue
                 if template is not None:
@@ -158,46 +158,46 @@ class CallReader(Struct, kw_only=True):
                         written[path] = "".join(map(str, template.parts))
                         continue
                     self.bindings.append(Binding(path=path, template=template))
-                    self._depend(path, template.parts)
+                    self._add_dependencies(path, template.parts)
                     if value == "PREVIOUS":
                         self.notes.append(
-                            f"{call_errors.path_text(path, work.target(self.here))}: "
+                            f"{call_errors.path_text(path, work.target(self.index))}: "
                             "PREVIOUS read as {{ previous_result }}"
                         )
                     continue
-            self._asset(path, value, written)
+            self._read_asset_reference(path, value, written)
         return fill(arguments, written)
 
-    def _fitting(
+    def _without_blanks(
         self, template: Template | None, path: Path, text: str, problems: list[Problem]
     ) -> Template | None:
-        """Return the template, without blanks that would make it a text."""
+        """Return the template, without spaces that would make it a text."""
         if template is None or problems or template.whole or not template.refs:
             return template
         kinds: Any = (self.schema.at(path) or {}).get("type", "string")
         if "string" in kinds:
             return template
-        parts = [part for part in template.parts if not str(part).isspace()]
-        if len(parts) > 1 or not self.work.lenient:
+        visible_parts = [part for part in template.parts if not str(part).isspace()]
+        if len(visible_parts) > 1 or not self.work.lenient:
             kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
             expected = f"{kind}, so one reference without text around it"
             got = call_errors.quote(text)
             problems.append(Problem(path=path, expected=expected, got=got))
-        return Template(parts=tuple(parts))
+        return Template(parts=tuple(visible_parts))
 
-    def _warn_of_text(self, path: Path, text: str, names: set[str]) -> None:
-        """Warn of braces left as text and perhaps meant as a reference.
+    def _warn_about_braces(self, path: Path, text: str, names: set[str]) -> None:
+        """Warn about braces that may be meant as a reference.
 
-        They are the whole value, or their root is nearly one that there is.
+        They are the whole value, or their root resembles an existing one.
         """
         work = self.work
         roots = ("previous_result", "results[n]", *work.names)
         for braces, root in islice(foreign(text, names), MOST_PROBLEMS):
-            close = nearest(root, roots)
-            if self.here and (close or braces == text):
-                where = call_errors.path_text(path, work.target(self.here))
+            similar = nearest(root, roots)
+            if self.index and (similar or braces == text):
+                path_name = call_errors.path_text(path, work.target(self.index))
                 messages = self.warnings if work.lenient else self.notes
-                messages.append(call_errors.braces_are_text(where, braces, close))
+                messages.append(call_errors.braces_are_text(path_name, braces, similar))
                 return
 
     def _is_declared_value(self, path: Path) -> bool:
@@ -205,7 +205,7 @@ class CallReader(Struct, kw_only=True):
         node = self.schema.at(path) or {}
         return "PREVIOUS" in (*node.get("enum", ()), node.get("const"))
 
-    def _depend(self, path: Path, parts: Sequence[str | Expression]) -> None:
+    def _add_dependencies(self, path: Path, parts: Sequence[str | Expression]) -> None:
         for part in parts:
             if isinstance(part, str):
                 continue
@@ -217,66 +217,68 @@ class CallReader(Struct, kw_only=True):
                 operations = (*self.items_of.operations, 0, *operations)
             else:
                 self.depends.add(step)
-            place = self.work.places[step]
-            response = self.work.response(place)
+            index = self.work.indexes[step]
+            response = self.work.response(index)
             if not operations and len(parts) == 1 and step == part.step:
                 self._check_class(path, response)
             if response is None or not operations:
                 continue
             problem = check.check(response, operations)
             if problem is not None:
-                tool = self.work.calls[place].command
+                tool = self.work.calls[index].command
                 name = f"{tool} in {{{{ {part.text[:60]} }}}}"
                 expected = f"{problem.expected} of the response of {name}"
-                self._tell(replace(problem, path=path, expected=expected))
+                self._add_problem(replace(problem, path=path, expected=expected))
 
-    def _is_given(
+    def _replace_by_parameter(
         self,
         template: Template,
         path: Path,
         params: Mapping[str, Json],
         written: dict[Path, Json],
     ) -> bool:
-        """Replace a value that is only a plan parameter by its data."""
-        (*rest, last) = template.parts
-        if rest or isinstance(last, str) or last.step != PARAMS:
+        """Replace a value that is only a plan parameter with its data."""
+        (*others, last) = template.parts
+        if others or isinstance(last, str) or last.step != PARAMS:
             return False
         unknown = _unknown(last, params)
         if unknown is not None:
-            self._may_fit(unknown, last, path)
+            self._check_unknown_type(unknown, last, path)
             self.refused.append(path)
             return True
         try:
             wants_text = self.schema.wants_text(path)
             written[path] = evaluate(template, lambda _: params, wants_text, path=path)
         except ReferenceFailure as failure:
-            self._tell(failure.problem)
+            self._add_problem(failure.problem)
             self.refused.append(path)
         return True
 
-    def _given(
+    def _fill_in_parameters(
         self, template: Template, path: Path, params: Mapping[str, Json]
     ) -> Template | None:
         """Return the template with the plan's parameters filled in as text."""
-        parts: list[str | Expression] = []
+        filled_parts: list[str | Expression] = []
         for part in template.parts:
             if isinstance(part, str) or part.step != PARAMS:
-                parts.append(part)
+                filled_parts.append(part)
                 continue
             if _unknown(part, params) is not None:
-                parts.append(f"{{{{ {part.text} }}}}")
+                filled_parts.append(f"{{{{ {part.text} }}}}")
                 continue
             try:
-                alone = Template(parts=(part,))
-                parts.append(evaluate(alone, lambda _: params, True, path=path))
+                single = Template(parts=(part,))
+                filled_parts.append(evaluate(single, lambda _: params, True, path=path))
             except ReferenceFailure as failure:
-                self._tell(failure.problem)
+                self._add_problem(failure.problem)
                 self.refused.append(path)
                 return None
-        return Template(parts=tuple(parts))
+        return Template(parts=tuple(filled_parts))
 
-    def _may_fit(self, unknown: Unknown, part: Expression, path: Path) -> None:
-        """Report an unknown parameter whose type can never fit."""
+    def _check_unknown_type(
+        self, unknown: Unknown, part: Expression, path: Path
+    ) -> None:
+        """Report a parameter without a value whose type is never accepted."""
         kinds: Any = (self.schema.at(path) or {}).get("type", "string")
         takes = {kinds} if isinstance(kinds, str) else set(kinds)
         if len(part.operations) > 1 or "string" in takes or unknown.kind in takes:
@@ -284,9 +286,11 @@ class CallReader(Struct, kw_only=True):
         if not (unknown.kind == "integer" and "number" in takes):
             got = f"{{{{ {part.text[:60]} }}}}, a parameter of type {unknown.kind}"
             expected = " or ".join(sorted(takes))
-            self._tell(Problem(path=path, expected=expected, got=got))
+            self._add_problem(Problem(path=path, expected=expected, got=got))
 
-    def _asset(self, path: Path, value: Json, written: dict[Path, Json]) -> None:
+    def _read_asset_reference(
+        self, path: Path, value: Json, written: dict[Path, Json]
+    ) -> None:
         ref = parse_reference(value)
         is_raw = (self.schema.at(path) or {}).get(RAW_KEY) is True
         takes = is_raw or self.schema.takes_reference(path)
@@ -294,79 +298,92 @@ class CallReader(Struct, kw_only=True):
             fault = reference_fault(value) if takes else ""
             if fault:
                 got = call_errors.quote(value)
-                self._tell(Problem(path=path, expected=fault, got=got))
+                self._add_problem(Problem(path=path, expected=fault, got=got))
                 self.refused.append(path)
             return
-        where = call_errors.path_text(path, self.work.target(self.here))
-        place = self.work.places.get(ref.asset_id)
-        known = place is not None or self.work.known_assets(ref.asset_id)
-        if not takes and self._is_no_parameter(path):
+        path_name = call_errors.path_text(path, self.work.target(self.index))
+        index = self.work.indexes.get(ref.asset_id)
+        exists = index is not None or self.work.known_assets(ref.asset_id)
+        if not takes and self._is_unknown_parameter(path):
             return  # reported as an unknown key: there is no value to pass
         if not takes:
-            # a text is data unless it names a live asset (B44); so is an object that
-            # the parameter itself declares with an `asset_id`
-            if known if isinstance(value, str) else not self._declares_id(path):
-                error = call_errors.asset_ref_not_acceptable(where)
-                self.work.tell(self.here, error)
+            # text is data unless it names a live asset (B44); so is an object whose
+            # schema has its own `asset_id`
+            if isinstance(value, str):
+                is_reference = exists
+            else:
+                is_reference = not self._has_asset_id_property(path)
+            if is_reference:
+                error = call_errors.asset_ref_not_acceptable(path_name)
+                self.work.add_error(self.index, error)
                 self.refused.append(path)
-        elif place is not None and place >= self.here:
-            own = place == self.here
-            expected = "an asset of a step before it" + (
-                " (a step cannot use its own result)"
-                if own
-                else f" (step {place + 1} comes later)"
-            )
-            keyword = "cyclic" if own else "forward"
+        elif index is not None and index >= self.index:
+            is_own_result = index == self.index
+            if is_own_result:
+                keyword, reason = "cyclic", "a step cannot use its own result"
+            else:
+                keyword, reason = "forward", f"step {index + 1} comes later"
+            expected = f"an asset of a step before it ({reason})"
             got = call_errors.quote(ref.asset_id)
-            self._tell(Problem(path=path, expected=expected, got=got, keyword=keyword))
+            self._add_problem(
+                Problem(path=path, expected=expected, got=got, keyword=keyword)
+            )
             self.refused.append(path)
-        elif not known:
-            error = call_errors.asset_unknown(ref.asset_id, self.work.asset_ids, where)
-            self.work.tell(self.here, error)
+        elif not exists:
+            error = call_errors.asset_unknown(
+                ref.asset_id, self.work.asset_ids, path_name
+            )
+            self.work.add_error(self.index, error)
             self.refused.append(path)
         else:
-            if place is not None:
+            if index is not None:
                 self.depends.add(ref.asset_id)
                 if ref.field_path == RESPONSE:
-                    self._check_class(path, self.work.response(place))
+                    self._check_class(path, self.work.response(index))
             if is_raw:  # the command accepts the reference itself (rule B43)
                 written[path] = format_object(ref)
             else:
                 self.asset_refs.append((path, ref))
 
     def _check_class(self, path: Path, response: Mapping[str, Json] | None) -> None:
-        """Report a result that can never become the parameter's class."""
-        given = str((response or {}).get("x-type", ""))
-        wanted = self.schema.classes_at(path)
-        if given and wanted and not any(may_become(given, name) for name in wanted):
-            expected = f"a reference to an object of the class {' or '.join(wanted)}"
-            self._tell(Problem(path=path, expected=expected, got=f"the class {given}"))
+        """Report a result that cannot become the parameter's class."""
+        result_class = str((response or {}).get("x-type", ""))
+        accepted = self.schema.classes_at(path)
+        if (
+            result_class
+            and accepted
+            and not any(may_become(result_class, name) for name in accepted)
+        ):
+            expected = f"a reference to an object of the class {' or '.join(accepted)}"
+            self._add_problem(
+                Problem(path=path, expected=expected, got=f"the class {result_class}")
+            )
             self.refused.append(path)
 
-    def _is_no_parameter(self, path: Path) -> bool:
+    def _is_unknown_parameter(self, path: Path) -> bool:
         node = self.schema.at(()) or {}
         closed = node.get("additionalProperties") is False
         return closed and bool(path) and path[0] not in node.get("properties", ())
 
-    def _declares_id(self, path: Path) -> bool:
+    def _has_asset_id_property(self, path: Path) -> bool:
         node = self.schema.at(path) or {}
         return "asset_id" in node.get("properties", ())
 
-    def _tell(self, problem: Problem) -> None:
-        root = self.work.target(self.here)
+    def _add_problem(self, problem: Problem) -> None:
+        root = self.work.target(self.index)
         text = call_errors.problem_text(replace(problem, path=()))
         error = call_errors.reference_not_found(
             call_errors.path_text(problem.path, root),
             text.removeprefix("the arguments: "),
         )
-        self.work.tell(
-            self.here,
+        self.work.add_error(
+            self.index,
             replace(error, problems=(problem,), candidates=problem.candidates),
         )
 
 
 def _unknown(part: Expression, params: Mapping[str, Json]) -> Unknown | None:
-    """Return the parameter without a value that an expression uses."""
+    """Return the parameter of an expression, if it has no value."""
     name = part.operations[0] if part.operations else None
     value = params.get(name) if isinstance(name, str) else None
     return value if isinstance(value, Unknown) else None

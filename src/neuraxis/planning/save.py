@@ -1,7 +1,7 @@
-"""Save the plans that a run carried out as one plan.
+"""Save the plans of a run as one plan.
 
-A run may have had several replies with calls; in the file they are one plan, in which
-every reference still leads to the step it led to. Only steps that worked are saved.
+A run may have several replies with calls. In the file they become one plan, in which
+every reference leads to the same step as before. Only successful steps are saved.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from neuraxis.parsing.yaml import read_yaml
 from neuraxis.planning.load import DATA_KEYS, VERSION
 from neuraxis.planning.references import ITEM, PARAMS
 from neuraxis.references.asset_ref import AssetRef
-from neuraxis.references.evaluate import fill as filled
+from neuraxis.references.evaluate import fill
 from neuraxis.references.find import find_asset_refs, find_places
 from neuraxis.references.parser import Malformed, split
 from neuraxis.specs import Json
@@ -34,67 +34,69 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
     calls: Sequence[Call]
     places: Mapping[int, int]
-    """Index in the reply -> index in the file; without omitted steps."""
+    """Index in the file by index in the reply, without omitted steps."""
     names: Mapping[str, str]
-    """A step's name -> its name in the file."""
-    others: frozenset[str]
-    """All names in the file, which text of the reply may resemble."""
+    """Name in the file by name in the reply."""
+    all_names: frozenset[str]
+    """All names in the file: text of the reply must not look like a reference."""
 
 
-def joined(replies: Sequence[Sequence[Result]]) -> list[Call]:
-    """Join the successful calls of all replies to one plan's calls."""
-    kept = [
+def join_replies(replies: Sequence[Sequence[Result]]) -> list[Call]:
+    """Join the successful calls of all replies into one plan."""
+    done_indexes = [
         [place for place, item in enumerate(results) if item.status == "done"]
         for results in replies
     ]
     # a reply may give a step the name of a root
-    taken = {PARAMS, ITEM}
+    used_names = {PARAMS, ITEM}
     names: list[dict[str, str]] = []
-    for results, places in zip(replies, kept, strict=True):
+    for results, places in zip(replies, done_indexes, strict=True):
         names.append({})
         for place in places:
             name = results[place].call.name
             if name is not None:
-                names[-1][name] = _free(name, taken)
-                taken.add(names[-1][name])
+                names[-1][name] = _unused_name(name, used_names)
+                used_names.add(names[-1][name])
     calls: list[Call] = []
-    for results, places, own in zip(replies, kept, names, strict=True):
+    for results, places, names_in_file in zip(
+        replies, done_indexes, names, strict=True
+    ):
         reply = _Reply(
             calls=[result.call for result in results],
             places={place: len(calls) + new for new, place in enumerate(places)},
-            names=own,
-            others=frozenset({*taken} - {ITEM}),
+            names=names_in_file,
+            all_names=frozenset({*used_names} - {ITEM}),
         )
-        calls += [_moved(place, reply) for place in places]
+        calls += [_call_in_file(place, reply) for place in places]
     return calls
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, used_names: set[str]) -> str:
     number = 1
-    free = name
-    while free in taken:
+    candidate = name
+    while candidate in used_names:
         number += 1
-        free = f"{name}_{number}"
-    return free
+        candidate = f"{name}_{number}"
+    return candidate
 
 
-def _moved(place: int, reply: _Reply) -> Call:
+def _call_in_file(place: int, reply: _Reply) -> Call:
     call = reply.calls[place]
     name = None if call.name is None else reply.names[call.name]
     if call.literal:
         return replace(call, name=name)
     if place == 0 and call.for_each is None and _has_bare_word(call.arguments):
-        # nothing stood before it, so the word was text, as all between braces was
+        # the first call of a reply: the word was text, and so was everything in braces
         return replace(
-            call, name=name, literal=True, arguments=_as_read(call.arguments)
+            call, name=name, literal=True, arguments=_literal_arguments(call.arguments)
         )
     return replace(
         call,
         name=name,
-        arguments=_rewritten(
+        arguments=_rewrite(
             call.arguments, place, reply, () if call.for_each is None else (ITEM,)
         ),
-        for_each=_rewritten([call.for_each], place, reply)[0],
+        for_each=_rewrite([call.for_each], place, reply)[0],
     )
 
 
@@ -102,49 +104,49 @@ def _has_bare_word(arguments: Json) -> bool:
     return any(value == "PREVIOUS" for _, value in find_places(arguments))
 
 
-def _as_read(arguments: Json) -> Json:
-    """Return arguments without references, their escaped braces written out."""
+def _literal_arguments(arguments: Json) -> Json:
+    """Return arguments without references, with escaped braces unescaped."""
     texts = {
         path: "".join(map(str, split(text, ())))
         for path, text in find_places(arguments)
         if isinstance(text, str) and "{{" in text
     }
-    return filled(arguments, texts)
+    return fill(arguments, texts)
 
 
-def _rewritten(
-    value: Json, place: int, reply: _Reply, more: Sequence[str] = ()
-) -> Json:
+def _rewrite(value: Json, place: int, reply: _Reply, more: Sequence[str] = ()) -> Json:
     texts = {
-        path: _text(text, place, reply, {*reply.names, *more})
+        path: _rewrite_text(text, place, reply, {*reply.names, *more})
         for path, text in find_places(value)
         if isinstance(text, str) and "{{" in text
     }
-    return filled(value, texts)
+    return fill(value, texts)
 
 
-def _text(text: str, place: int, reply: _Reply, roots: set[str]) -> str:
+def _rewrite_text(text: str, place: int, reply: _Reply, roots: set[str]) -> str:
     """Return the text with every reference rewritten for the file."""
-    written: list[str] = []
+    pieces: list[str] = []
     changed = False
     for piece in split(text, roots):
         if isinstance(piece, Malformed):
-            return text  # reported when it was read: no step that worked has one
+            return text  # no successful step has one
         if isinstance(piece, str):
-            # what the model wrote as text would be a reference in a file
-            changed = changed or split(piece, reply.others, strict=True) != [piece]
-            written.append(piece.replace("{{", _BRACES))
+            # what was text in the reply might be a reference in the file
+            changed = changed or split(piece, reply.all_names, strict=True) != [piece]
+            pieces.append(piece.replace("{{", _BRACES))
             continue
-        root, inside = piece.root, piece.text
+        root, expression = piece.root, piece.text
         if piece.index is not None:
-            old = piece.index if piece.index >= 0 else place + piece.index
-            inside = _RESULTS.sub(f"results[{reply.places[old]}]", inside, count=1)
+            index = piece.index if piece.index >= 0 else place + piece.index
+            expression = _RESULTS.sub(
+                f"results[{reply.places[index]}]", expression, count=1
+            )
         elif root in reply.names and reply.names[root] != root:
             pattern = rf"(?<![\w-]){re.escape(root)}(?![\w-])"
-            inside = re.sub(pattern, reply.names[root], inside, count=1)
-        changed = changed or inside != piece.text
-        written.append(f"{{{{ {inside} }}}}")
-    return "".join(written) if changed else text
+            expression = re.sub(pattern, reply.names[root], expression, count=1)
+        changed = changed or expression != piece.text
+        pieces.append(f"{{{{ {expression} }}}}")
+    return "".join(pieces) if changed else text
 
 
 def plan_text(
@@ -160,21 +162,21 @@ def plan_text(
     tree["steps"] = [_step(call, referred) for call in calls]
     for unicode in (True, False):
         text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=unicode, width=88)
-        if _says(text, tree):
+        if _survives_round_trip(text, tree):
             return text
     # JSON escapes the line breaks that YAML cannot represent
     return json.dumps(tree, indent=2)
 
 
-def made_elsewhere(calls: Sequence[Call]) -> list[str]:
-    """Return the ids of assets used but not made by the plan."""
-    own = {call.id for call in calls}
+def external_assets(calls: Sequence[Call]) -> list[str]:
+    """Return the assets that the plan uses but does not create."""
+    call_ids = {call.id for call in calls}
     referred = [ref.asset_id for call in calls for ref in _refs(call)]
-    return [asset for asset in dict.fromkeys(referred) if asset not in own]
+    return [asset for asset in dict.fromkeys(referred) if asset not in call_ids]
 
 
-def _says(text: str, tree: Mapping[str, Json]) -> bool:
-    """Return whether reading the text restores the same values."""
+def _survives_round_trip(text: str, tree: Mapping[str, Json]) -> bool:
+    """Return whether parsing the text returns the same values."""
     try:
         return read_yaml(text, "", DATA_KEYS).value == tree
     except NeuraxisError:

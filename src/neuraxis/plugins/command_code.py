@@ -83,11 +83,11 @@ def _maker(
     if callable(constructor):
         make: Callable[..., Any] = constructor
         return lambda manifest: make(manifest())
-    own: list[type[Any]] = [
+    own_classes: list[type[Any]] = [
         value
         for value in vars(module).values()
         if isinstance(value, type)
         and value.__module__ == module.__name__
         and callable(getattr(value, "command", None))
     ]
-    return partial(make_instance, own[0]) if len(own) == 1 else None
+    return partial(make_instance, own_classes[0]) if len(own_classes) == 1 else None

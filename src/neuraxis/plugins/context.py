@@ -20,7 +20,7 @@ else:
     Deps = TypeVar("Deps")
 
 
-def _nothing(*said: object) -> None:
+def _nothing(*ignored: object) -> None:
     """Do nothing: there is no session."""
 
 

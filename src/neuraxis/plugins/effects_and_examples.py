@@ -31,23 +31,23 @@ def parse_effects(value: Json) -> Effects | str:
 
 
 def _parsed(value: Json) -> Effects | str:
-    given: dict[str, Json] = {"kind": value} if isinstance(value, str) else value
+    fields: dict[str, Json] = {"kind": value} if isinstance(value, str) else value
     if not isinstance(value, str | dict):
         got = describe_given(value)
         return f"effects: expected one of {_kinds()}, or a mapping, got {got}"
-    if "open_world" in given:  # the word of earlier manifests
-        given = {"others_write": given["open_world"]} | given
-        del given["open_world"]
-    if unknown := sorted(set(given) - set(EFFECTS)):
+    if "open_world" in fields:  # the word of earlier manifests
+        fields = {"others_write": fields["open_world"]} | fields
+        del fields["open_world"]
+    if unknown := sorted(set(fields) - set(EFFECTS)):
         return f"effects: unknown key {unknown[0]!r}, expected {', '.join(EFFECTS)}"
-    kind = given.get("kind", "once")
+    kind = fields.get("kind", "once")
     if kind not in KINDS:
         return f"effects: expected one of {_kinds()}, got {call_errors.quote(kind)}"
     # A read-only command destroys nothing; a pure one reaches no other party.
-    destructive = given.get("destructive", kind not in ("none", "read"))
-    others_write = given.get("others_write", kind != "none")
-    public = given.get("public", False)
-    approval = given.get("needs_approval", False)
+    destructive = fields.get("destructive", kind not in ("none", "read"))
+    others_write = fields.get("others_write", kind != "none")
+    public = fields.get("public", False)
+    approval = fields.get("needs_approval", False)
     flags = {
         "destructive": destructive,
         "others_write": others_write,
@@ -65,7 +65,7 @@ def _parsed(value: Json) -> Effects | str:
         open_world=others_write,
         public=public,
         needs_approval=approval,
-        declared=not {"kind", "needs_approval"}.issuperset(given),
+        declared=not {"kind", "needs_approval"}.issuperset(fields),
     )
 
 
@@ -86,14 +86,14 @@ def parse_examples(
     An intent's `as` stays among its arguments: the intents are shown as written.
     """
     problems: list[tuple[Path, str]] = []
-    found: list[Example] = []
+    examples: list[Example] = []
     if value is None:
         return (), problems
     if not isinstance(value, Sequence) or isinstance(value, str):
         return (), [((), "examples: expected a list of {q, a}")]
     for index, item in enumerate(cast("Sequence[Json]", value)):
         if isinstance(item, Example):
-            found.append(item)
+            examples.append(item)
             continue
         if not isinstance(item, Mapping) or "a" not in item:
             problems.append(((index,), "expected an example with the keys q and a"))
@@ -101,10 +101,10 @@ def parse_examples(
         entry = cast("Mapping[str, Json]", item)
         calls = _calls(entry["a"], own_tool, (index, "a"), problems)
         if calls:
-            found.append(Example(question=str(entry.get("q") or ""), calls=calls))
+            examples.append(Example(question=str(entry.get("q") or ""), calls=calls))
         if not entry.get("q"):
             problems.append(((index,), "expected q, the request in a person's words"))
-    return tuple(found), problems
+    return tuple(examples), problems
 
 
 def _calls(

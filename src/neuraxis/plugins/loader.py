@@ -56,12 +56,13 @@ def load_plugin(
             that comes with the package; or the name of an entry point of the group
             `neuraxis.plugins`.
         allowed_dirs: folders from which a manifest's `prompt_file_path` may be read.
-        strict: refuse a manifest whole where one of its commands is wrong.
-        secrets: fills those that a constructor is given; None: their names are left.
+        strict: whether one invalid command makes the whole manifest invalid.
+        secrets: fills in the secrets in a constructor's arguments; None: they keep
+            their names.
 
     Raises:
-        ManifestError: the description or the code has mistakes; it carries all.
-        ConfigError: there is nothing of that name.
+        ManifestError: the description or the code has mistakes; it lists all.
+        ConfigError: nothing has that name.
     """
     if isinstance(source, Path):
         return _from_path(source, allowed_dirs, strict, secrets)
@@ -73,18 +74,22 @@ def load_plugin(
     path = _place(name)
     if path is not None:
         return _from_path(path, allowed_dirs, strict, secrets)
-    known = {point.name: point for point in installed()}
-    if name in known:
-        return _entry_point(known[name], allowed_dirs, secrets)
+    points = {point.name: point for point in installed()}
+    if name in points:
+        return _entry_point(points[name], allowed_dirs, secrets)
     if _exists(name):
         short = (Path(name).expanduser() / "config.yml").is_file()
         raise ConfigError(
             f"{name}: expected a folder with a {FILE_NAME}, a manifest, or a .py file"
             + f"; its config.yml must be named {FILE_NAME}" * short
         )
-    names = [*known, *(f"neuraxis:{folder}" for folder in builtin_names())]
-    own = f"neuraxis:{name}"
-    close = (own,) if own in names else nearest(name, (*names, *_similar_paths(name)))
+    names = [*points, *(f"neuraxis:{folder}" for folder in builtin_names())]
+    builtin_name = f"neuraxis:{name}"
+    close = (
+        (builtin_name,)
+        if builtin_name in names
+        else nearest(name, (*names, *_similar_paths(name)))
+    )
     hint = did_you_mean(close)
     listed = ", ".join(names) or "none"
     raise ConfigError(
@@ -109,11 +114,11 @@ def _similar_paths(name: str) -> list[str]:
     """Return similar files near the path, for the error message."""
     path = Path(name)
     try:
-        there = sorted(path.expanduser().parent.iterdir())[:1000]
+        siblings = sorted(path.expanduser().parent.iterdir())[:1000]
     except (OSError, RuntimeError):
         return []
     folder = "" if path.parent == Path() else f"{path.parent}/"
-    return [folder + item.name for item in there if _place(str(item)) is not None]
+    return [folder + item.name for item in siblings if _place(str(item)) is not None]
 
 
 def _exists(name: str) -> bool:
@@ -210,12 +215,12 @@ def _entry_point(
 ) -> Plugin:
     where = f"entry point {point.name} ({point.value})"
     try:
-        found = point.load()
+        value = point.load()
     except (Exception, SystemExit) as error:
         raise error_of(where, raised(error)) from error
-    if isinstance(found, str):
-        return _from_folder(Path(found), allowed_dirs, secrets=secrets)
-    return load_plugin(found, allowed_dirs=allowed_dirs, secrets=secrets)
+    if isinstance(value, str):
+        return _from_folder(Path(value), allowed_dirs, secrets=secrets)
+    return load_plugin(value, allowed_dirs=allowed_dirs, secrets=secrets)
 
 
 def _from_path(
@@ -274,8 +279,8 @@ def _from_folder(
         commands = _commands(spec, holder, module, code)
     except ManifestError as error:
         # An unused key may explain why code and description disagree.
-        found = (*problems, *as_given(error.problems, code))
-        raise ManifestError(found) from error
+        all_problems = (*problems, *as_given(error.problems, code))
+        raise ManifestError(all_problems) from error
     problems = (*problems, *misnamed(spec, module))
     close = None if holder is module else close_of(holder, commands)
     return Plugin(spec=spec, commands=commands, problems=problems, close=close)
@@ -300,8 +305,8 @@ def _commands(
         ):
             command = _dispatched(spec, item, general)
         else:
-            what = "method of Plugin" if holder is not module else "function"
-            message = f"there is no {what} for the command {item.name!r}"
+            kind = "method of Plugin" if holder is not module else "function"
+            message = f"there is no {kind} for the command {item.name!r}"
             message += _suggest_function(re.sub(r"\W", "_", item.name), holder, module)
             problems.append(_problem(code, message))
             continue
@@ -318,12 +323,12 @@ def _suggest_function(name: str, holder: Any, module: ModuleType) -> str:
     for key, value in vars(module).items():
         if isinstance(value, type) and callable(getattr(value, name, None)):
             return f"; the class {key} has it: a plugin's class must be named Plugin"
-    there = [
+    functions = [
         key
         for key in dir(holder)
         if not key.startswith("_") and inspect.isroutine(getattr(holder, key, None))
     ]
-    close = nearest(name, there)
+    close = nearest(name, functions)
     return f"; there is {close[0]}: both must have one name" if close else ""
 
 
@@ -354,7 +359,7 @@ def _named(
     if item.parameters.get("type") != "object":
         return _command(spec, item, caller, caller.run), []
     renamed = _renamed(item, caller)
-    given = {renamed.get(name, name) for name in item.parameter_names}
+    names_given = {renamed.get(name, name) for name in item.parameter_names}
     plain = getattr(getattr(function, "__func__", None), "__code__", None)
     first = plain.co_varnames[: plain.co_argcount][:1] if plain is not None else ()
     problems = [
@@ -363,7 +368,7 @@ def _named(
             f"{function.__name__}() takes no parameter {name!r}"
             + "; its first parameter must be self" * ((name,) == first),
         )
-        for name in sorted(given - set(caller.hints))
+        for name in sorted(names_given - set(caller.hints))
         if not caller.open
     ]
     problems += [
@@ -373,7 +378,7 @@ def _named(
             + "; annotate it `context: Context`" * (name == "context"),
         )
         for name in caller.required
-        if name not in given
+        if name not in names_given
     ]
     run = _renaming(caller.run, renamed) if renamed else caller.run
     return _command(spec, item, caller, run), problems

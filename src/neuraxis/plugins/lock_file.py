@@ -27,7 +27,7 @@ _EARLIER = re.compile(r"_neuraxis_plugin_\w{0,255}?_[0-9a-f]{12}")
 _TAKEN = "it has the name of a built-in plugin, which it would stand for"
 _SHOWN = ("parameter", "parameters", "response")
 Locked = Mapping[str, Mapping[str, Json]]
-"""Plugins of a lock file by name: each {digest, said}."""
+"""Entries of a lock file by plugin name, each with `digest` and `said`."""
 
 
 def facts(spec: PluginSpec) -> dict[str, Json]:
@@ -78,10 +78,10 @@ def digest(facts: Json) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_lock(file: Path, *, anew: Sequence[str] = ()) -> Locked | None:
+def read_lock(file: Path, *, replacing: Sequence[str] = ()) -> Locked | None:
     """Return the plugins of a lock file; None if missing.
 
-    Entries named in `anew` will be replaced, so they need not be valid.
+    Entries named in `replacing` will be replaced, so they need not be valid.
 
     Raises:
         ConfigError: the file is no lock file, or one of a later version.
@@ -95,24 +95,24 @@ def read_lock(file: Path, *, anew: Sequence[str] = ()) -> Locked | None:
             f"{file}: cannot be read as a lock file: {error}; move it away and write "
             "it anew with `neuraxis plugins lock`"
         ) from error
-    given = cast("dict[str, Json]", tree) if isinstance(tree, dict) else {}
-    plugins: Json = given.get("plugins")
+    fields = cast("dict[str, Json]", tree) if isinstance(tree, dict) else {}
+    plugins: Json = fields.get("plugins")
     is_whole = isinstance(plugins, dict) and all(
         isinstance(item, dict) for item in cast("dict[str, Json]", plugins).values()
     )
-    if given.get("version") != VERSION or not is_whole:
+    if fields.get("version") != VERSION or not is_whole:
         raise ConfigError(
             f"{file}: expected a lock file of version {VERSION}; remove it and run "
             "`neuraxis plugins lock`"
         )
-    found = cast("dict[str, dict[str, Json]]", plugins)
-    for name, entry in found.items():
-        if name not in anew and digest(entry.get("said")) != entry.get("digest"):
+    locked = cast("dict[str, dict[str, Json]]", plugins)
+    for name, entry in locked.items():
+        if name not in replacing and digest(entry.get("said")) != entry.get("digest"):
             raise ConfigError(
                 f"{file}: the entry of {name!r} does not fit its digest; somebody "
                 f"changed it. Run `neuraxis plugins lock --accept {name}`"
             )
-    return found
+    return locked
 
 
 def write_lock(file: Path, plugins: Locked) -> None:
@@ -156,13 +156,13 @@ def _compare(before: Json, after: Json, where: str, lines: list[str]) -> None:
     if isinstance(before, dict) and isinstance(after, dict):
         old, new = cast("dict[str, Json]", before), cast("dict[str, Json]", after)
         for key in sorted({*old, *new}):
-            at = f"{where}.{key}" if where else key
+            path = f"{where}.{key}" if where else key
             if key not in old:
-                lines.append(f"{at}: new: {quote(new[key])}")
+                lines.append(f"{path}: new: {quote(new[key])}")
             elif key not in new:
-                lines.append(f"{at}: gone: {quote(old[key])}")
+                lines.append(f"{path}: gone: {quote(old[key])}")
             else:
-                _compare(old[key], new[key], at, lines)
+                _compare(old[key], new[key], path, lines)
         return
     if digest(before) != digest(after):  # `==` takes true for 1
         lines.append(f"{where}: was {_differing(before, after)}")
@@ -174,7 +174,7 @@ def _differing(before: Json, after: Json) -> str:
         return f"{quote(before)}, is {quote(after)}"
     pairs = enumerate(zip(before, after, strict=False))
     shorter = min(len(before), len(after))
-    same = next((at for at, (old, new) in pairs if old != new), shorter)
+    same = next((index for index, (old, new) in pairs if old != new), shorter)
     start = max(0, same - 20)
     cut = "…" if start else ""
     return f"{quote(cut + before[start:])}, is {quote(cut + after[start:])}"
@@ -184,7 +184,7 @@ def check(file: Path, specs: Iterable[PluginSpec]) -> None:
     """Refuse plugins that differ from the lock file, if there is one.
 
     Raises:
-        ManifestError: a plugin has changed or was never accepted; says what changed.
+        ManifestError: a plugin has changed or was never accepted; lists the changes.
         ConfigError: the file is no lock file.
     """
     locked = read_lock(file)
@@ -192,8 +192,12 @@ def check(file: Path, specs: Iterable[PluginSpec]) -> None:
         return
     problems: list[ManifestProblem] = []
     for spec in specs:
-        known = locked.get(spec.name)
-        lines = ["it was never accepted"] if known is None else changes(known, spec)
+        locked_entry = locked.get(spec.name)
+        lines = (
+            ["it was never accepted"]
+            if locked_entry is None
+            else changes(locked_entry, spec)
+        )
         problems += [_problem(spec, line, file) for line in lines]
     if problems:
         raise ManifestError(tuple(problems))
@@ -222,16 +226,16 @@ def accept(
 
     A new plugin with a `taken` name is accepted by its name only.
     """
-    kept: dict[str, Mapping[str, Json]] = dict(locked or {})
+    accepted: dict[str, Mapping[str, Json]] = dict(locked or {})
     refused: dict[str, list[str]] = {}
     for spec in specs:
-        known = kept.get(spec.name)
-        if known is not None:
-            lines = changes(known, spec)
+        locked_entry = accepted.get(spec.name)
+        if locked_entry is not None:
+            lines = changes(locked_entry, spec)
         else:
             lines = [_TAKEN] if spec.name in taken else []
         if lines and spec.name not in names:
             refused[spec.name] = lines
         else:
-            kept[spec.name] = entry(spec)
-    return kept, refused
+            accepted[spec.name] = entry(spec)
+    return accepted, refused

@@ -35,11 +35,11 @@ class Command:
     Args:
         plugin: the spec of its plugin.
         spec: its own spec.
-        run: its code; None: there is a description only.
-        is_async: whether `run` gives a coroutine.
+        run: its code; None: it has only a description.
+        is_async: whether `run` returns a coroutine.
         context_name: the parameter of `run` that takes a `Context`; empty: none does.
         deps: class, or union of classes, of the `Context.deps` that it takes.
-        reconcile: says of an earlier call, by its id, whether it had its effect.
+        reconcile: returns whether an earlier call, named by its id, had its effect.
         function: the function as its author wrote it, if there is no manifest.
     """
 
@@ -116,7 +116,7 @@ class Registry:
         # Rebuilt at the first look-up after a change.
         self._found: dict[tuple[str | None, str], Command] = {}
         self._all = self._found
-        """As `_found`, with those that are not shown."""
+        """As `_found`, also with commands that are not shown."""
         self._tools: dict[str, tuple[str, str]] = {}
         self._tool_of: dict[tuple[str, str], str] = {}
         self._specs: tuple[PluginSpec, ...] = ()
@@ -126,7 +126,7 @@ class Registry:
         self._shown: frozenset[tuple[str, str]] | None = None
         self._hidden: dict[tuple[str | None, str], str] = {}
         self.closing: Sequence[Callable[[], Any]] = ()
-        """What closes that which was opened or made for these plugins."""
+        """Functions that close servers, files and objects of these plugins."""
         for plugin in plugins:
             self.add(plugin)
 
@@ -136,10 +136,10 @@ class Registry:
         return any(map(iscoroutinefunction, self.closing))
 
     def close(self, wait: Callable[[Coroutine[Any, Any, Any]], object]) -> None:
-        """Close servers, files and objects of plugins, whatever one of them raises.
+        """Close servers, files and objects of plugins, even if one raises.
 
         Args:
-            wait: takes what an `async def close` returns.
+            wait: receives the coroutine that an `async def close` returns.
         """
         closing, self.closing = self.closing, ()
         close_all(closing, wait)
@@ -159,29 +159,29 @@ class Registry:
                 f"the plugin name {spec.name!r} is taken by {earlier.spec.source}; "
                 f"{_renaming(spec)}",
             )
-        asked = [
+        requested = [
             command
             for command in (plugin.commands.values() if spec.listed else ())
             if command.spec.tool_name
         ]
-        for command in asked:
+        for command in requested:
             name = command.spec.tool_name or ""
-            other = self._explicit.get(name)
-            if other is not None:
+            existing = self._explicit.get(name)
+            if existing is not None:
                 raise error_of(
                     where,
                     f"the tool_name {name!r} of {spec.name}.{command.spec.name} is "
-                    f"taken by {other.plugin.name}.{other.spec.name} "
-                    f"({other.plugin.source}); give one of them another tool_name",
+                    f"taken by {existing.plugin.name}.{existing.spec.name} "
+                    f"({existing.plugin.source}); give one of them another tool_name",
                 )
             self._explicit[name] = command
         self._plugins[spec.name] = plugin
         self._stale = True
 
     def show(self, commands: Iterable[tuple[str, str]] | None) -> None:
-        """Show a model these commands only; None: all of them.
+        """Show the model only these commands; None: all.
 
-        The others cannot be called (rule B4), and keep their names.
+        The others cannot be called (rule B4), but their names stay reserved.
         """
         shown = None if commands is None else frozenset(commands)
         if shown != self._shown:
@@ -192,12 +192,12 @@ class Registry:
         """Return a command, shown or not.
 
         Raises:
-            KeyError: there is none.
+            KeyError: the command does not exist.
         """
         return self._plugins[plugin].commands[name]
 
     def named(self, plugin: str | None, command: str) -> Command | None:
-        """Return the command of these names, as `find`, shown or not."""
+        """Return the command that `find` would, even if it is not shown."""
         self._refresh()
         return self._all.get((plugin and plugin.strip(), command.strip()))
 
@@ -245,9 +245,9 @@ class Registry:
         return self._tool_of.get(key) or f"{key[0]}.{key[1]}"
 
     def find(self, plugin: str | None, command: str) -> Command | CallError:
-        """Find the command of these names, or return the model's error.
+        """Find a command by its names, or return the model's error.
 
-        Names match exactly, but for spaces around them (rule A16). Without a plugin,
+        Names match exactly, except for spaces around them (rule A16). Without a plugin,
         `command` is a tool name or `plugin.command`.
         """
         if self._stale:
@@ -289,57 +289,59 @@ class Registry:
         ]
         times: dict[str, int] = {}
         for command in commands:
-            if command.spec.tool_name is None:  # else it takes nobody's plain name
+            if command.spec.tool_name is None:  # otherwise it uses no plain name
                 times[command.spec.name] = times.get(command.spec.name, 0) + 1
-        found: dict[tuple[str | None, str], Command] = {}
+        commands_by_name: dict[tuple[str | None, str], Command] = {}
         tools: dict[str, tuple[str, str]] = {}
         for command in commands:
             plain = command.spec.name
             key = (command.plugin.name, plain)
             full = f"{key[0]}.{key[1]}"
-            own = command.spec.tool_name
+            tool_name = command.spec.tool_name
             free = times.get(plain) == 1 and plain not in self._explicit
-            tool = own or (plain if free else full)
+            tool = tool_name or (plain if free else full)
             # `a` + `b.c` and `a.b` + `c` have the same full name.
-            while own is None and (tool in tools or tool in self._explicit):
+            while tool_name is None and (tool in tools or tool in self._explicit):
                 tool += "_"
             tools[tool] = key
-            found[key] = command
-            found.setdefault((None, full), command)
+            commands_by_name[key] = command
+            commands_by_name.setdefault((None, full), command)
         for tool, key in tools.items():
-            found[None, tool] = found[key]
+            commands_by_name[None, tool] = commands_by_name[key]
         self._tool_of = {key: tool for tool, key in tools.items()}
         self._specs = tuple([plugin.spec for plugin in self.listed])
-        self._taking_deps = [each for each in commands if each.deps is not object]
+        self._taking_deps = [item for item in commands if item.deps is not object]
         self._hidden = {}
-        self._all = found
+        self._all = commands_by_name
         if self._shown is not None:
-            found, tools = self._narrowed(found, tools, self._shown)
-        self._found, self._tools = found, tools
+            commands_by_name, tools = self._narrowed(
+                commands_by_name, tools, self._shown
+            )
+        self._found, self._tools = commands_by_name, tools
         self._stale = False
 
     def _narrowed(
         self,
-        found: dict[tuple[str | None, str], Command],
+        commands_by_name: dict[tuple[str | None, str], Command],
         tools: dict[str, tuple[str, str]],
         shown: frozenset[tuple[str, str]],
     ) -> tuple[dict[tuple[str | None, str], Command], dict[str, tuple[str, str]]]:
         """Return the index of the commands that are shown."""
         visible: dict[tuple[str | None, str], Command] = {}
-        for key, command in found.items():
-            own = (command.plugin.name, command.spec.name)
-            if own in shown:
+        for key, command in commands_by_name.items():
+            name = (command.plugin.name, command.spec.name)
+            if name in shown:
                 visible[key] = command
             else:
-                self._hidden[key] = self._tool_of.get(own) or ".".join(own)
+                self._hidden[key] = self._tool_of.get(name) or ".".join(name)
         specs: list[PluginSpec] = []
         for spec in self._specs:
-            kept = tuple(
+            shown_commands = tuple(
                 [item for item in spec.commands if (spec.name, item.name) in shown]
             )
-            if kept:
-                whole = len(kept) == len(spec.commands)
-                specs.append(spec if whole else _part_of(spec, kept))
+            if shown_commands:
+                is_whole = len(shown_commands) == len(spec.commands)
+                specs.append(spec if is_whole else _part_of(spec, shown_commands))
         self._specs = tuple(specs)
         return visible, {tool: key for tool, key in tools.items() if key in shown}
 
@@ -350,8 +352,8 @@ def _part_of(spec: PluginSpec, commands: tuple[CommandSpec, ...]) -> PluginSpec:
     raw, listed = spec.raw, spec.raw.get("commands")
     if isinstance(listed, list):
         entries = cast("list[Mapping[str, Any]]", listed)
-        kept = [item for item in entries if item.get("command_name") in names]
-        raw = {**raw, "commands": kept}
+        shown = [item for item in entries if item.get("command_name") in names]
+        raw = {**raw, "commands": shown}
     examples = tuple(
         example
         for example in spec.examples
@@ -375,11 +377,11 @@ def close_all(
     closing: Sequence[Callable[[], Any]],
     wait: Callable[[Coroutine[Any, Any, Any]], object],
 ) -> None:
-    """Close each in turn, whatever one of them raises.
+    """Call all `close` functions in turn, even if one raises.
 
     Args:
-        closing: what closes them.
-        wait: takes what an `async def close` returns.
+        closing: the `close` functions.
+        wait: receives the coroutine that an `async def close` returns.
     """
     with ExitStack() as after:
         for close in reversed(closing):  # a stack runs the last first

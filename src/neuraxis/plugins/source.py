@@ -48,7 +48,7 @@ class PluginSource(Protocol):
 
 @runtime_checkable
 class LogsProblems(Protocol):
-    """Plugin source that logs what it could not use."""
+    """Plugin source that logs the tools it cannot use."""
 
     def log_problems(self) -> None:
         """Log each problem once."""
@@ -69,7 +69,7 @@ class ReadSource:
         """Read the plugin.
 
         Raises:
-            ConfigError: there is nothing that can be read, or it has mistakes.
+            ConfigError: the source cannot be read, or has mistakes.
         """
         return (self._read(),)
 
@@ -115,10 +115,10 @@ class InstalledSource:
 
     def __init__(self, point: EntryPoint, text: str) -> None:
         self._point = point
-        made = self._run("it was imported", point.load)
-        if not callable(made):
-            raise self._wrong(f"expected a function, got {quote(made)}")
-        self._source = self._run(f"it was given {text!r}", lambda: made(text))
+        source = self._run("it was imported", point.load)
+        if not callable(source):
+            raise self._wrong(f"expected a function, got {quote(source)}")
+        self._source = self._run(f"it was given {text!r}", lambda: source(text))
         if not isinstance(self._source, PluginSource):
             raise self._wrong(
                 "expected it to return an object with open_plugins and close_plugins, "
@@ -134,14 +134,14 @@ class InstalledSource:
         opened = partial(self._source.open_plugins, workspace)
         found: Any = self._run("its plugins were opened", opened)
         listed = cast("list[Any]", [*found]) if isinstance(found, Sequence) else [found]
-        if not all(isinstance(each, Plugin) for each in listed):
+        if not all(isinstance(plugin, Plugin) for plugin in listed):
             raise self._wrong(
                 f"expected open_plugins to return a list of Plugin, got {quote(found)}"
             )
         return listed
 
     def close_plugins(self) -> None:
-        """Release what the source holds."""
+        """Release the source's processes, connections and threads."""
         self._source.close_plugins()
 
     def log_problems(self) -> None:
@@ -157,11 +157,11 @@ class InstalledSource:
         except (Exception, SystemExit) as error:
             raise self._wrong(f"{first_line(error)}, when {when}") from error
 
-    def _wrong(self, what: str) -> ConfigError:
+    def _wrong(self, problem: str) -> ConfigError:
         point = self._point
         package = point.dist.name if point.dist else point.module
         return ConfigError(
             f"plugin source {point.name!r} of the package {package} ({point.value}): "
-            f"{what}. Tell the package's author, or remove the entries that begin "
+            f"{problem}. Tell the package's author, or remove the entries that begin "
             f'with "{point.name}:" from your plugins'
         )

@@ -13,7 +13,7 @@ from itertools import dropwhile
 
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.events import ApprovalAsked
-from neuraxis.planning.for_each import wrong_items
+from neuraxis.planning.for_each import list_problem
 from neuraxis.planning.plan import Step, item_steps, resolver
 from neuraxis.policy.approvals import value_digest
 from neuraxis.policy.ask import (
@@ -127,7 +127,7 @@ def _singly(step: Step, gate: Gate) -> list[Step]:
         items = step.loop.items(gate.assets.resolve)
     except (ReferenceFailure, ReferenceLost):
         return []
-    if wrong_items(items, step.loop.most):
+    if list_problem(items, step.loop.most):
         return []
     gate.origins.loops(step, step.loop)
     return item_steps(step, items)

@@ -32,7 +32,7 @@ class UnknownCalls(Struct, kw_only=True):
     _running: dict[str, CallStarted] = {}
     _unknown: dict[str, CallStarted] = {}
 
-    def hear(self, event: Event | Unknown) -> None:
+    def record(self, event: Event | Unknown) -> None:
         """Take up one event."""
         kind = event.__class__
         if kind is CallStarted:
@@ -65,7 +65,7 @@ class UnknownCalls(Struct, kw_only=True):
     def replay(self, events: Iterable[Event | Unknown]) -> None:
         """Replay a journal, whose unfinished calls are unknown."""
         for event in events:
-            self.hear(event)
+            self.record(event)
         self._unknown |= self._running
         self._running.clear()
 

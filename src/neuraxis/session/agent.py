@@ -18,7 +18,7 @@ from neuraxis.execution.nested import ParentRun
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.command import command
 from neuraxis.plugins.functions.validate import is_name
-from neuraxis.session.answer import why_none
+from neuraxis.session.answer import reason_unanswered
 from neuraxis.session.options import Options, SessionArguments
 from neuraxis.session.session import Session
 from neuraxis.session.typed.output import Output
@@ -49,9 +49,9 @@ def agent(
     Raises:
         ConfigError: an argument does not exist, or has a wrong type.
     """
-    _check_given(name, effects, cast("dict[str, Any]", given))
+    _check_options(name, effects, cast("dict[str, Any]", given))
     given["plugins"] = tuple(given.get("plugins", ()))  # each call has all of them
-    budget, form = given.get("budget") or Budget(), given.get("output")
+    budget, output = given.get("budget") or Budget(), given.get("output")
     options = given.get("options") or Options()
 
     async def ask(
@@ -65,23 +65,23 @@ def agent(
             context: what holds the agent.
             objects: references to what it works on: tables, pictures, long texts.
         """
-        nested = given | SessionArguments(options=replace(options, parent=context))
+        arguments = given | SessionArguments(options=replace(options, parent=context))
         if isinstance(context.outer, ParentRun) and context.outer.runtime.model:
-            nested.setdefault("model", context.outer.runtime.model)
-        async with Session(**nested) as inside:
-            _check_effects(name, effects, inside)
+            arguments.setdefault("model", context.outer.runtime.model)
+        async with Session(**arguments) as session:
+            _check_effects(name, effects, session)
             for number, item in enumerate(objects or (), 1):
-                inside.attach(item, f"object {number} of the request")
+                session.attach(item, f"object {number} of the request")
             try:
-                answer = await inside.run(request)
+                answer = await session.run(request)
             finally:
-                if inside.model is not nested.get("model"):
-                    await inside.model.close()
+                if session.model is not arguments.get("model"):
+                    await session.model.close()
         if answer.outcome != "answered":
-            raise CommandError(f"{name} gave no answer: {why_none(answer)}")
-        return answer.text if form is None else answer.output
+            raise CommandError(f"{name} gave no answer: {reason_unanswered(answer)}")
+        return answer.text if output is None else answer.output
 
-    ask.__annotations__["return"] = str if form is None else Output(form).hint
+    ask.__annotations__["return"] = str if output is None else Output(output).hint
     return command(
         name=name,
         description=description,
@@ -102,14 +102,14 @@ def _asking_effects(kind: EffectKind) -> Effects | EffectKind:
     return Effects(kind=kind, destructive=False, open_world=False, asks_inside=True)
 
 
-def _check_effects(name: str, effects: EffectKind, inside: Session) -> None:
+def _check_effects(name: str, effects: EffectKind, session: Session) -> None:
     """Refuse an agent whose commands do more than it declares.
 
     Raises:
         ConfigError: they do; two calls would run at once, or one again.
     """
     kinds = get_args(EffectKind)
-    for plugin in inside.registry.plugins:
+    for plugin in session.registry.plugins:
         for own, found in plugin.commands.items():
             kind = found.spec.effects.kind
             if kinds.index(kind) > max(kinds.index(effects), kinds.index("read")):
@@ -119,7 +119,7 @@ def _check_effects(name: str, effects: EffectKind, inside: Session) -> None:
                 )
 
 
-def _check_given(name: str, effects: EffectKind, given: dict[str, Any]) -> None:
+def _check_options(name: str, effects: EffectKind, given: dict[str, Any]) -> None:
     if not is_name(name):
         raise ConfigError(f"agent: name: expected a name on one line, got {name!r:.80}")
     kinds = get_args(EffectKind)

@@ -37,9 +37,7 @@ _ELSEWHERE = {
 }
 """What other libraries call a field of an answer."""
 Outcome = Literal["answered", "failed", "budget", "waiting", "declined"]
-"""How a run ended; `waiting`: a person is to say yes, see `Session.pending`."""
-
-
+"""How a run ended; `waiting`: a call needs an approval, see `Session.pending`."""
 _NO_ERROR = {
     "waiting": "a call waits for approval; session.pending() lists it",
     "declined": "its plan was not approved",
@@ -50,16 +48,16 @@ class StoredAsset(Struct, frozen=True, kw_only=True):
     """Object that a run stored: a table, a picture, a long text."""
 
     id: str
-    """What references name it by: `asset://a4/…`."""
+    """Its id in references: `asset://a4/…`."""
     read: Callable[[], Any]
     """Return the object."""
 
     def __repr__(self) -> str:
         try:
-            text = in_words(self.read())
-        except Exception:  # noqa: BLE001 - what reads it may raise any
-            text = "lost"
-        return f"StoredAsset(id={self.id!r}, {text})"
+            description = in_words(self.read())
+        except Exception:  # noqa: BLE001 - a reader may raise anything
+            description = "lost"
+        return f"StoredAsset(id={self.id!r}, {description})"
 
     @property
     def value(self) -> Any:
@@ -89,8 +87,8 @@ class StoredAsset(Struct, frozen=True, kw_only=True):
         if not fits(value):
             from neuraxis.formatting import with_article
 
-            found = with_article(type(value).__name__)
-            raise NeuraxisError(f"asset {self.id}: expected a {kind}, it is {found}")
+            actual = with_article(type(value).__name__)
+            raise NeuraxisError(f"asset {self.id}: expected a {kind}, it is {actual}")
         return value
 
 
@@ -133,7 +131,7 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
             return self
         if self.failure is not None:
             raise self.failure
-        why = why_none(self)
+        why = reason_unanswered(self)
         raise NoAnswer(f"the request was not answered ({self.outcome}): {why}")
 
     @property
@@ -155,14 +153,19 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
             from neuraxis.formatting import did_you_mean, nearest
 
             names = (*self.__struct_fields__, "output", "check", "asset")
-            near = _ELSEWHERE.get(name)
-            hint = did_you_mean([near] if near else nearest(name, names, 1))
+            equivalent = _ELSEWHERE.get(name)
+            hint = did_you_mean([equivalent] if equivalent else nearest(name, names, 1))
             raise AttributeError(f"an Answer has no {name!r}.{hint}")
 
     def _repr_html_(self) -> str:
-        kept = [(one.id, one.read) for one in self.assets]
-        texts = (self.text, self.error)
-        return html.of_answer(*texts, self.plans, self.calls, kept, self.files)
+        return html.render_answer(
+            self.text,
+            self.error,
+            self.plans,
+            self.calls,
+            [(asset.id, asset.read) for asset in self.assets],
+            self.files,
+        )
 
     def asset(self, id: str) -> StoredAsset:
         """Return an object that the run stored.
@@ -170,14 +173,16 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
         Raises:
             NeuraxisError: the run stored no object with this id.
         """
-        for one in self.assets:
-            if one.id == id:
-                return one
-        known = ", ".join(one.id for one in self.assets) or "none"
-        raise NeuraxisError(f"asset {id}: this run did not store it; it stored {known}")
+        for asset in self.assets:
+            if asset.id == id:
+                return asset
+        stored = ", ".join(asset.id for asset in self.assets) or "none"
+        raise NeuraxisError(
+            f"asset {id}: this run did not store it; it stored {stored}"
+        )
 
 
-def why_none(answer: Answer) -> str:
+def reason_unanswered(answer: Answer) -> str:
     """Return why a request was not answered."""
     return answer.error or answer.text or _NO_ERROR.get(answer.outcome, answer.outcome)
 
@@ -204,7 +209,7 @@ def answer_of(
             for result in state.results
             if result.stored
         ),
-        files=state.left(config.workspace),
+        files=state.existing_files(config.workspace),
         usage=state.usage + runtime.usage.tokens,
         usd=runtime.usage.usd,
         error=str(error),
@@ -215,10 +220,39 @@ def answer_of(
     )
 
 
+async def embed_assets(text: str, config: RunConfig, state: RunState) -> str:
+    """Return the answer's text with the assets it embeds (rule B62)."""
+    if "<|" not in text:
+        return text
+    # imported here: few answers embed assets, and the import would delay the first run
+    from neuraxis.assets.embed import CannotBeShown, embed
+    from neuraxis.execution.offload import in_thread_if
+    from neuraxis.sandbox.files.call_files import CallFiles
+    from neuraxis.sandbox.files.paths import FileRefused
+    from neuraxis.sandbox.files.workspace import Quota, write_bytes
+
+    def save(name: str, data: bytes) -> str:
+        history = config.files
+        try:
+            if history is None:
+                written = write_bytes(config.workspace, name, data)
+            else:
+                call_files = CallFiles(
+                    history=history, call_id="", warn=lambda text: None
+                )
+                written = call_files.write(name, data, Quota())
+        except FileRefused as error:
+            raise CannotBeShown(str(error)) from error
+        state.files.append(written)
+        return written
+
+    return await in_thread_if(True, embed, text, config.assets, save)
+
+
 def took_too_long(state: RunState, config: RunConfig) -> str:
-    """Say that the time was up, and which calls it cut off."""
+    """Return the time limit's error, with the calls that it cut off."""
     specs = config.registry.targets
-    stopped = [
+    cut_off = [
         f"{result.call.target} ({result.call.id})"
         for result in state.results
         if result.error is not None
@@ -226,7 +260,7 @@ def took_too_long(state: RunState, config: RunConfig) -> str:
         and (spec := specs.get(f"{result.plugin}.{result.command}")) is not None
         and not spec.effects.readonly
     ]
-    return call_errors.run_too_long(config.budget.seconds, stopped)
+    return call_errors.run_too_long(config.budget.seconds, cut_off)
 
 
 def _stored(result: Result, assets: AssetStore) -> Any:

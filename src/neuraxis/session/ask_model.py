@@ -27,21 +27,21 @@ from neuraxis.messages import (
 from neuraxis.models import Model, complete
 from neuraxis.session.answer import Outcome
 from neuraxis.session.config import RunConfig
-from neuraxis.session.typed.output import cut_words, reported
+from neuraxis.session.typed.output import chunk_reporter, text_of_cut_reply
 from neuraxis.specs import Json
 
-BROKEN_OFF = 2
-"""Repetitions of a reply in whose middle the server failed."""
+MAX_RESTARTS = 2
+"""Times that a reply is requested again after the server failed in its middle."""
 
 
 class Stop(Exception):
-    """Ends the run without an answer of the model."""
+    """Ends the run without an answer from the model."""
 
-    def __init__(self, outcome: Outcome, error: str, last_word: str = "") -> None:
+    def __init__(self, outcome: Outcome, error: str, reply: str = "") -> None:
         super().__init__(error)
         self.outcome: Outcome = outcome
         self.error = error
-        self.last_word = last_word
+        self.reply = reply
 
 
 async def ask_model(
@@ -60,29 +60,29 @@ async def ask_model(
         ModelError: the model cannot be asked.
     """
     _check_cost(config.budget, runtime.usage.usd, emit)
-    asked = ModelStarted(turn=turn, model=config.model.name)
-    _begin(asked, emit)
+    request = ModelStarted(turn=turn, model=config.model.name)
+    _begin(request, emit)
     started = time.perf_counter()
     notes: list[str] = []
-    report = reported(config.output, emit)
+    report = chunk_reporter(config.output, emit)
 
     def on_chunk(chunk: Chunk) -> None:
         if live and (chunk.text or chunk.reasoning):
             report(chunk)
         if chunk.note:
             notes.append(chunk.note)
-        early.see(chunk)
+        early.add_chunk(chunk)
 
-    async def begin_anew(error: ModelError) -> None:
+    async def restart(error: ModelError) -> None:
         nonlocal report
         notes.append(f"the reply broke off and was asked for again: {error}")
-        # Nothing but reading ran of the reply that broke off.
-        await early.throw_away()
+        # only read-only calls of the reply that broke off have run
+        await early.discard()
         early.begin()
-        emit(replace(asked, again=True))
-        report = reported(config.output, emit)
+        emit(replace(request, again=True))
+        report = chunk_reporter(config.output, emit)
 
-    completion = await _whole(config.model, prompt, on_chunk, begin_anew)
+    completion = await _complete(config.model, prompt, on_chunk, restart)
     early.stop()
     usd = await reply_cost(completion, config)
     runtime.usage.usd += usd or 0.0
@@ -91,10 +91,11 @@ async def ask_model(
     if completion.finish_reason == "declined":
         raise Stop("declined", "", completion.text)
     if completion.finish_reason == "content_filter":
-        because = f": {'; '.join(notes)}" if notes else ""
-        what = "cut off the reply" if completion.text else "held back the reply"
-        words = "\n\n".join(cut_words(config.dialect, completion))
-        raise Stop("failed", f"the content filter of the server {what}{because}", words)
+        cause = f": {'; '.join(notes)}" if notes else ""
+        action = "cut off the reply" if completion.text else "held back the reply"
+        reply = "\n\n".join(text_of_cut_reply(config.dialect, completion))
+        error = f"the content filter of the server {action}{cause}"
+        raise Stop("failed", error, reply)
     return completion
 
 
@@ -133,20 +134,20 @@ def _check_cost(budget: Budget, spent: float, emit: Callable[[Event], None]) -> 
         raise Stop("budget", f"the run cost {spent:.4f} of {budget.usd:g} US dollars")
 
 
-async def _whole(
+async def _complete(
     model: Model,
     prompt: Prompt,
     on_chunk: Callable[[Chunk], None],
-    begin_anew: Callable[[ModelError], Awaitable[None]],
+    restart: Callable[[ModelError], Awaitable[None]],
 ) -> Completion:
     """Return a whole reply; ask again after a server's failure."""
-    for _ in range(BROKEN_OFF):
+    for _ in range(MAX_RESTARTS):
         try:
             return await complete(model, prompt, on_chunk)
         except ModelError as error:
             if not error.again:
                 raise
-            await begin_anew(error)
+            await restart(error)
     return await complete(model, prompt, on_chunk)
 
 

@@ -1,7 +1,7 @@
-"""Many requests, each in a session of its own.
+"""Run a batch of requests, each in its own session.
 
-What a row is answered with stands in its session's journal: a batch that was cut off
-is run again, and goes on. Rows are taken as there is room for them.
+Answers are in the journals of the rows' sessions, so that an interrupted batch
+continues when it is run again. Rows are read only when there is room to run them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from neuraxis.errors import ConfigError, ModelError, NeuraxisError
 from neuraxis.events import Event
 from neuraxis.formatting import refuse
 from neuraxis.session.answer import Answer
-from neuraxis.session.past.resume import finished, last_request, read_events
+from neuraxis.session.past.resume import last_finish, last_request, read_events
 from neuraxis.session.session import Session
 
 T = TypeVar("T")
@@ -32,13 +32,13 @@ class Done(Struct, Generic[T], frozen=True, kw_only=True, repr_omit_defaults=Tru
     """Id of its session; empty if none could be made."""
     answer: Answer
     earlier: bool = False
-    """Whether it was answered before: `answer` has what the journal tells of it."""
+    """Whether an earlier batch answered it: `answer` comes from the journal."""
     count: int = 0
     """Rows that have ended, with this one."""
     total: int | None = None
-    """All rows; None: their number is not known beforehand."""
+    """Number of all rows; None: not known beforehand."""
     exception: Exception | None = None
-    """What the row raised; `answer.error` tells it in words."""
+    """Exception that the row raised; `answer.error` describes it."""
 
 
 async def run_many(
@@ -71,20 +71,21 @@ async def run_many(
     if not isinstance(cast("Any", at_once), int) or at_once < 1:
         refuse("at_once", "a whole number, 1 or above", at_once)
     total = len(rows) if isinstance(rows, Sized) else None
-    left, models, count = enumerate(rows, 1), Counter[int](), 0
+    numbered = enumerate(rows, 1)
+    models, count = Counter[int](), 0
     running: set[asyncio.Task[Done[T]]] = set()
     broken: Exception | None = None
     try:
         while True:
             while broken is None and len(running) < at_once:
                 try:
-                    taken = next(left, None)
+                    next_row = next(numbered, None)
                 except Exception as raised:  # noqa: BLE001 - raised below
-                    broken = raised  # once the rows that it gave have ended
+                    broken = raised  # after the rows read so far have ended
                     break
-                if taken is None:
+                if next_row is None:
                     break
-                work = _one(make, *taken, request, deps, models)
+                work = _run_row(make, *next_row, request, deps, models)
                 running.add(asyncio.create_task(work))
             if not running:
                 break
@@ -102,7 +103,7 @@ async def run_many(
         raise broken
 
 
-async def _one(
+async def _run_row(
     make: Callable[[T], Session],
     number: int,
     row: T,
@@ -110,47 +111,49 @@ async def _one(
     deps: Callable[[T], Any] | None,
     models: Counter[int],
 ) -> Done[T]:
-    own, answer, earlier = "", None, False
+    session_id = ""
+    answer = None
+    earlier = False
     try:
         text: Any = row if request is None else request(row)
         if not isinstance(text, str):
             refuse("request", "a string, which `request=` returns for each row", text)
-        given = None if deps is None else deps(row)
+        row_deps = None if deps is None else deps(row)
         session = make(row)
         if not isinstance(cast("Any", session), Session):
             refuse("make", "a function that returns a Session", session)
-        own = session.id
+        session_id = session.id
         async with session:
-            key = id(session.model)
-            models[key] += 1
+            model_id = id(session.model)
+            models[model_id] += 1
             try:
-                answer, earlier = await _answer(session, text, given)
+                answer, earlier = await _answer(session, text, row_deps)
             finally:
-                models[key] -= 1
-                if not models[key]:  # else another row uses its connections
+                models[model_id] -= 1
+                if not models[model_id]:  # else another row uses its connections
                     await session.model.close()
-            return Done(row=row, session=own, answer=answer, earlier=earlier)
-    except Exception as error:  # noqa: BLE001 - it is told with the row
-        # an object's own text may be Python's: `<Row object at 0x7f…>`
+            return Done(row=row, session=session_id, answer=answer, earlier=earlier)
+    except Exception as error:  # noqa: BLE001 - it is reported with the row
+        # the repr of other objects may say nothing: `<Row object at 0x7f…>`
         name = f"{row!r:.60}" if isinstance(row, str | int) else f"number {number}"
-        message = f"run_many: row {name}: {_why(error)}"
+        message = f"run_many: row {name}: {_describe_error(error)}"
         if answer is None:
             failure = error if isinstance(error, ModelError) else None
             answer = Answer(text="", outcome="failed", error=message, failure=failure)
         else:  # only closing failed
             answer = replace(answer, error=answer.error or message)
-        return Done(row=row, session=own, answer=answer, exception=error)
+        return Done(row=row, session=session_id, answer=answer, exception=error)
 
 
-def _why(error: Exception) -> str:
-    """Return an error in words, with its class unless it says enough."""
+def _describe_error(error: Exception) -> str:
+    """Return an error's text, with its class unless it is ours."""
     kind = "" if isinstance(error, NeuraxisError) else type(error).__name__
     return ": ".join(filter(None, (kind, str(error)))) or type(error).__name__
 
 
 async def _answer(session: Session, text: str, deps: Any) -> tuple[Answer, bool]:
     events = await read_events(session.journal, session.id) if session.history else []
-    end = finished(events)
+    end = last_finish(events)
     if events and (earlier := last_request(events)) not in (None, text):
         raise ConfigError(
             f"session {session.id!r} answers another request: {earlier!r:.60}; give "
@@ -163,9 +166,9 @@ async def _answer(session: Session, text: str, deps: Any) -> tuple[Answer, bool]
             text=end.text, outcome=end.outcome, files=end.files, checked=checked
         ), True
     if events and (end is None or end.outcome in ("waiting", "cancelled")):
-        return await session.resume(deps=deps).drive(_see), False
-    return await session.run(text, deps=deps).drive(_see), False
+        return await session.resume(deps=deps).drive(_ignore), False
+    return await session.run(text, deps=deps).drive(_ignore), False
 
 
-def _see(event: Event) -> None:
-    """Show nothing: a notebook's cell has no line for each row."""
+def _ignore(event: Event) -> None:
+    """Ignore an event: a notebook shows no status for each row."""

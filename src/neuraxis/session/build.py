@@ -1,4 +1,4 @@
-"""Build the parts of a session from what its caller gives."""
+"""Build the parts of a session from its arguments."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from neuraxis.settings import Settings
 
 
 def build_workspace(
-    given: str | Path | None, over: Inherited, settings: Settings
+    workspace: str | Path | None, inherited: Inherited, settings: Settings
 ) -> Path:
     """Return the folder that commands may write to."""
-    named = given or over.workspace or settings.get("workspace")
-    return Path(named or "neuraxis-workspace").absolute()
+    folder = workspace or inherited.workspace or settings.get("workspace")
+    return Path(folder or "neuraxis-workspace").absolute()
 
 
 def build_model(
-    given: str | Model | Sequence[str | Model],
+    choice: str | Model | Sequence[str | Model],
     settings: Settings,
     budget: Budget | None,
 ) -> Model:
-    """Return the model, or the models that are asked one after another.
+    """Return the model, or a model that falls back to others.
 
     Raises:
-        ConfigError: there is none of that name, or its price is not known where the
-            budget limits the cost.
+        ConfigError: no model has this name, or the budget limits the cost and the
+            model's price is not known.
     """
     model = (
-        find_model(given, settings)
-        if isinstance(given, str)
-        else find_models(given, settings)
+        find_model(choice, settings)
+        if isinstance(choice, str)
+        else find_models(choice, settings)
     )
     if budget is not None and budget.usd is not None:
         from neuraxis.models.prices import require_price  # few have such a limit
@@ -58,20 +58,20 @@ def build_model(
 
 
 def build_dialect(
-    given: str | Dialect,
+    dialect: str | Dialect,
     options: Options,
     registry: Registry,
 ) -> Dialect:
     """Return the dialect, with the user's prompt template if any."""
 
     def parameter_names(tool: str) -> Sequence[str]:
-        found = registry.find(None, tool)
-        return () if isinstance(found, CallError) else found.spec.parameter_names
+        command = registry.find(None, tool)
+        return () if isinstance(command, CallError) else command.spec.parameter_names
 
-    if not isinstance(given, str):
-        return given
+    if not isinstance(dialect, str):
+        return dialect
     return find_dialect(
-        given,
+        dialect,
         strict=options.strict,
         template=None if options.template is None else Path(options.template),
         parameter_names=parameter_names,
@@ -82,10 +82,10 @@ def build_dialect(
 def shown_beside_search(
     options: Options, model: Model, dialect: Dialect
 ) -> Sequence[str] | None:
-    """Return which plugins a provider that searches is shown; None: all.
+    """Return the plugins shown to a provider that searches tools; None: all.
 
     Raises:
-        ConfigError: the provider is to find commands, and cannot.
+        ConfigError: the model's provider cannot search tools.
     """
     if options.catalog_limit != "provider":
         return None
@@ -99,10 +99,10 @@ def shown_beside_search(
 
 
 def build_later(approve: object, options: Options, sink: EventSink) -> Later | None:
-    """Return the questions that may wait, if any may.
+    """Return the state of postponed questions; None: questions do not wait.
 
     Raises:
-        ConfigError: there is no journal that keeps them.
+        ConfigError: the journal is not on disk.
     """
     if approve != "later" or sink.is_nested:
         return None
@@ -133,7 +133,7 @@ def build_files(
 ) -> FileHistory:
     """Return the workspace's file history and its version store."""
     versions = versions_root(journal, options.asset_folder, options.versions_folder)
-    store = VersionStore(
+    version_store = VersionStore(
         versions, session, budget_of(settings), journaled=is_on_disk(journal)
     )
-    return FileHistory(workspace, store, emit)
+    return FileHistory(workspace, version_store, emit)

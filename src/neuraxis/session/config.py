@@ -1,7 +1,4 @@
-"""Configuration and state of a session's runs, and their `Runtime`.
-
-The `Runtime` of one run's plans is made from a session's own parts.
-"""
+"""Configuration and state of a session's runs, and their `Runtime`."""
 
 from __future__ import annotations
 
@@ -37,8 +34,8 @@ from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.session.past import resume
 from neuraxis.session.past.call_ids import CallIds
 from neuraxis.session.past.recorded import last_results
-from neuraxis.session.past.shortened import SummedUp
-from neuraxis.session.past.waiting import GoingOn, waited_of
+from neuraxis.session.past.shortened import Summary
+from neuraxis.session.past.waiting import ContinuedPlan, continued_plan
 from neuraxis.session.typed.output import Output
 from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
@@ -75,69 +72,70 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     """Random part of its calls' idempotency keys."""
     deps: object = None
     output: Output | None = None
-    """The form of its answers; None: they are texts."""
+    """The type of its answers; None: text."""
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
-    """Waits until what was emitted is on disk; None: there is no disk."""
+    """Waits until all emitted events are on disk; None: the journal is in memory."""
     files: FileHistory | None = None
-    summed: SummedUp = field(default_factory=SummedUp)
+    summed: Summary = field(default_factory=Summary)
     prompt_tokens: int | None = None
-    """Tokens that a prompt may have."""
+    """Maximum tokens of a prompt; None: no limit."""
     later: Later | None = None
     """Questions that may wait for an answer; None: none may."""
     approval_seconds: float = 0.0
-    """How long a question waits for its answer."""
-    waited: GoingOn | None = None
+    """Seconds that a question waits for its answer."""
+    waited: ContinuedPlan | None = None
     """The plan that waited for answers, for the run that continues it."""
 
 
-async def take_up(
+async def continued_config(
     config: RunConfig,
     text: str | None,
     history: list[Message],
     pending: int,
     journal: Journal,
 ) -> RunConfig:
-    """Return the configuration to go on with what was cut off.
+    """Return the configuration that continues an interrupted request.
 
-    Where the plan does not wait, the history tells how its calls ended.
+    If its plan does not wait for approvals, the history reports how its calls ended.
 
     Args:
-        config: the session's.
-        text: the request; None: that which was cut off.
-        history: of the session; changed in place.
-        pending: messages behind a reply that was not acted upon; -1: there is none.
-        journal: of the session.
+        config: the session's configuration.
+        text: the new request; None: the interrupted one.
+        history: the session's messages; changed in place.
+        pending: number of messages after an unhandled reply; -1: there is none.
+        journal: the session's journal.
     """
-    waited, is_open = None, bool(history and history[-1].calls)
+    waiting_plan = None
+    is_open = bool(history and history[-1].calls)
     if is_open or (text is None and pending >= 0):
         events = await resume.read_events(journal, config.session)
         if text is None:
-            waited = waited_of(events, config.assets)
-        if is_open and waited is None:
-            past = resume.history_of(events, config.dialect)
-            history += past.untold
+            waiting_plan = continued_plan(events, config.assets)
+        if is_open and waiting_plan is None:
+            past = resume.restore_history(events, config.dialect)
+            history += past.unseen
             for loop in past.loops:
                 config.assets.keep(*loop)
     if text is None and pending >= 0:
         del history[len(history) - pending :]
-    elif waited is None and (is_open or pending >= 0):
+    elif waiting_plan is None and (is_open or pending >= 0):
         config.origins.shown(tuple(config.origins.results))
-    return _going_on(config, waited)
+    return _with_waiting_plan(config, waiting_plan)
 
 
-def _going_on(config: RunConfig, waited: GoingOn | None) -> RunConfig:
-    """Return the configuration for a plan that waited.
+def _with_waiting_plan(config: RunConfig, waited: ContinuedPlan | None) -> RunConfig:
+    """Return the configuration for a plan that waited for approvals.
 
-    Where nobody is asked now, its further questions wait, too.
+    Without an `approve` function, its further questions wait, too.
     """
     if waited is None:
         return config
     later = Later(
         seconds=config.approval_seconds,
         postpones=config.approve is None,
-        asked=waited.standing.asked,
-        answered=waited.standing.answered,
+        asked=waited.plan.asked,
+        answered=waited.plan.answered,
     )
     return replace(config, later=later, waited=waited)
 
@@ -145,7 +143,7 @@ def _going_on(config: RunConfig, waited: GoingOn | None) -> RunConfig:
 def carried_over(
     text: str | None, config: RunConfig, history: Sequence[Message]
 ) -> list[Result]:
-    """Return the results of the cut-off plan, for a resumed run."""
+    """Return the results of the interrupted plan, for a resumed run."""
     if text is not None or config.waited is not None:
         return []
     return last_results(history, config.assets)
@@ -159,18 +157,18 @@ class RunState(Struct):
     files: list[str] = []
     usage: Usage = NOTHING_USED
     output: object = None
-    """What the last word was read as."""
+    """The final answer as an object of the session's `output` type."""
     plans: list[Plan] = []
     problems: list[CallError] = []
     """Why replies could not be run, in order."""
     declined: str = ""
-    """Why nobody said yes to a guessed plan."""
+    """Why a guessed plan was not approved."""
     misread: int = 0
     """Consecutive replies that could not be read or planned."""
     started: float = field(default_factory=time.perf_counter)
 
-    def left(self, workspace: Path) -> tuple[str, ...]:
-        """Return the files that the run wrote and that are there."""
+    def existing_files(self, workspace: Path) -> tuple[str, ...]:
+        """Return the files that the run wrote and that still exist."""
         files = dict.fromkeys(self.files)
         return tuple(path for path in files if os.path.lexists(workspace / path))
 
@@ -214,5 +212,5 @@ def runtime_of(
         strict=config.strict,
         on_error=config.on_error,
         depth=config.depth,
-        known={} if config.waited is None else config.waited.known,
+        earlier_results={} if config.waited is None else config.waited.results,
     )

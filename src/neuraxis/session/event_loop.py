@@ -1,8 +1,8 @@
 """An event loop for synchronous callers, reused between calls of `run_sync`.
 
 `asyncio.run` makes a loop each time, which costs more than a whole run of a session.
-This one stays open while it is idle: it is closed with its session, when the session
-is garbage, at the end of the process, and before the process is forked.
+This one stays open while it is idle. It is closed with its session, when the session
+is garbage-collected, at the end of the process, and before the process is forked.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SyncLoop:
             if self._runner is None:
                 self._runner = asyncio.Runner()
                 _loops.add(self)
-                # refers to the runner and not to this object, so that it may be garbage
+                # refer to the runner: a reference to self would keep self alive
                 self._finalizer = weakref.finalize(self, _close, self._runner)
             results: list[T] = []
             self._runner.run(_alone(work, results))
@@ -74,10 +74,10 @@ class SyncLoop:
 
 
 def check_sync_close(closes_async: bool) -> None:
-    """Refuse to close in a running loop what must be awaited.
+    """Refuse a synchronous close of async plugins in a running loop.
 
     Raises:
-        ConfigError: a loop runs, and the `close` of a plugin is an `async def`.
+        ConfigError: a loop runs, and a plugin's `close` is an `async def`.
     """
     if closes_async and _is_loop_running():
         raise ConfigError(
@@ -133,8 +133,8 @@ def _close(runner: asyncio.Runner) -> None:
 
 def _close_all() -> None:
     """Close all loops, before a fork shares their selectors with a child."""
-    for kept in list(_loops):
-        kept.close()
+    for loop in list(_loops):
+        loop.close()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,7 +1,7 @@
 """Destinations of events: journal, watchers, and the parent run.
 
-What the journal promises to hold after a kill is on disk before anybody is told of it:
-who watches sees such an event, and all behind it, once `settled` was awaited.
+Durable events are on disk before any watcher sees them: such an event, and all events
+after it, are announced only after `settled` was awaited.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from neuraxis.policy.unknown_calls import UnknownCalls, settlement
 from neuraxis.session.run import RunLock
 from neuraxis.session.watch import Watch
 
-_PROMISED = frozenset(
+_DURABLE = frozenset(
     {ModelFinished, CallStarted, ApprovalAsked, ApprovalAnswered, SessionFinished}
 )
-_AT_ONCE = frozenset({FileChanged, RunUndone})
+_WRITE_AT_ONCE = frozenset({FileChanged, RunUndone})
 """On disk when `emit` returns: a command's thread goes on and changes the file."""
-_PROMISED_INSIDE = frozenset(
+_DURABLE_NESTED = frozenset(
     {
         "model_finished",
         "call_started",
@@ -51,76 +51,78 @@ _PROMISED_INSIDE = frozenset(
 
 
 class EventSink:
-    """Pass the events of one session on, in their order.
+    """Pass on the events of one session, in their order.
 
     Args:
-        session: its id.
-        journal: where they are stored.
-        turn: holds who watches the request that is being answered.
-        outer: the run around the session.
-        workspace: the session's.
-        unknown: follows which calls have an unknown outcome.
+        session: the session's id.
+        journal: stores the events.
+        lock: holds the `watch` of the current request.
+        outer: the parent run of a nested session.
+        workspace: the session's workspace.
+        unknown: tracks the calls with an unknown outcome.
     """
 
     def __init__(
         self,
         session: str,
         journal: Journal,
-        turn: RunLock,
+        lock: RunLock,
         outer: ParentRun | None,
         workspace: Path,
         unknown: UnknownCalls,
     ) -> None:
         self._session = session
         self._journal = journal
-        self._turn = turn
+        self._lock = lock
         self._outer = outer
         self._workspace = workspace
         self._unknown = unknown
         self.is_durable = not isinstance(journal, MemoryJournal) or (
             outer is not None and outer.runtime.gate.settled is not None
         )
-        """Whether there is anything to wait for."""
+        """Whether the journal is on disk, so that events must be awaited."""
         self.is_nested = outer is not None
-        self._emitted = self._promised = self._on_disk = 0
-        """How many events there were, to the last one that is promised, and to the
-        last one that is known to be on disk."""
+        self._emitted = self._durable = self._on_disk = 0
+        """Numbers of the newest event, the newest durable one, and the newest that is
+        known to be on disk."""
         self._waiting: deque[tuple[int, Watch, Event]] = deque()
-        """What is not announced yet: its number, who is told, the event."""
+        """Events not announced yet, each with its number and watcher."""
 
     def emit(self, event: Event, watch: Watch | None = None) -> None:
         """Store an event and pass it on.
 
         Args:
             event: what happened.
-            watch: told beside who watches the request.
+            watch: another watcher, beside that of the current request.
 
         Raises:
-            StorageError: it cannot be stored.
+            StorageError: the event cannot be stored.
         """
         kind = event.__class__
         if kind not in NOT_STORED:
-            self._unknown.hear(event)
+            self._unknown.record(event)
             try:
-                self._journal.append(self._session, event, durable=kind in _AT_ONCE)
+                self._journal.append(
+                    self._session, event, durable=kind in _WRITE_AT_ONCE
+                )
             except StorageError as error:
                 if kind is not SessionFinished:
                     raise
-                self._turn.unwritten = str(error)  # all is done: no answer is lost
+                self._lock.unwritten = str(error)  # the answer itself is not lost
             self._emitted += 1
-            if self.is_durable and _is_promised(event):
-                self._promised = self._emitted
+            if self.is_durable and _is_durable(event):
+                self._durable = self._emitted
         if watch is not None:
             self._announce(event, watch)
-        if self._turn.watch is not None:
-            self._announce(event, self._turn.watch)
+        if self._lock.watch is not None:
+            self._announce(event, self._lock.watch)
         if self._outer is not None:
-            self._outer.hear(self._session, self._workspace, event)
+            self._outer.receive(self._session, self._workspace, event)
 
     def _announce(self, event: Event, watch: Watch) -> None:
-        # progress is told in the command's own thread, after its start was announced
+        # progress is reported in the command's thread, after its start was announced
         if event.__class__ is not CallProgress and (
-            self._waiting or self._promised > self._on_disk
+            self._waiting or self._durable > self._on_disk
         ):
             self._waiting.append((self._emitted, watch, event))
         else:
@@ -144,19 +146,19 @@ class EventSink:
         self.emit(settlement(call, happened, "the user", error))
 
     async def settled(self) -> None:
-        """Wait until what is promised is on disk, and announce it.
+        """Wait until the durable events are on disk, and announce them.
 
         Raises:
-            StorageError: it cannot be written.
+            StorageError: they cannot be written.
         """
-        if self._promised > self._on_disk:
+        if self._durable > self._on_disk:
             await self.written()
 
     async def written(self) -> None:
-        """Wait until all that was emitted is on disk, and announce it.
+        """Wait until all events are on disk, and announce them.
 
         Raises:
-            StorageError: it cannot be written.
+            StorageError: they cannot be written.
         """
         emitted = self._emitted
         await self._journal.settled(self._session)
@@ -166,11 +168,11 @@ class EventSink:
         self._announce_until(emitted)
 
     async def end(self) -> None:
-        """As `written`, but only notes what cannot be written."""
+        """Wait as `written` does, but record a failure instead of raising."""
         try:
             await self.written()
         except StorageError as error:
-            self._turn.unwritten = self._turn.unwritten or str(error)
+            self._lock.unwritten = self._lock.unwritten or str(error)
             self._announce_until(self._emitted)
 
     def _announce_until(self, number: int) -> None:
@@ -179,13 +181,13 @@ class EventSink:
             watch(event)
 
     def forget(self) -> None:
-        """Announce nothing more: the run has ended."""
+        """Drop the events not announced yet: the run has ended."""
         self._waiting.clear()
 
 
-def _is_promised(event: Event) -> bool:
-    if event.__class__ in _PROMISED:
+def _is_durable(event: Event) -> bool:
+    if event.__class__ in _DURABLE:
         return True
     if isinstance(event, Inside):
-        return innermost(event.event)["type"] in _PROMISED_INSIDE
+        return innermost(event.event)["type"] in _DURABLE_NESTED
     return isinstance(event, MessageSent) and event.sender == "user"

@@ -1,7 +1,7 @@
 """Configuration that a nested session inherits from its parent run (rule D12).
 
-It comes from the command's `Context`: policy, approvals, settings, secrets and the
-origins of what the parent's model has read.
+It comes from the command's `Context`: policy, approvals, settings, secrets, and the
+origins of everything that the parent's model has read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_DEPTH = 4
 
 
 class Inherited(Struct, frozen=True, kw_only=True):
-    """Configuration that a session inherits unless its arguments replace it."""
+    """Configuration of a nested session, where its arguments do not replace it."""
 
     policy: Policy = DEFAULT
     approve: Approve | None = None
@@ -51,8 +51,8 @@ class Inherited(Struct, frozen=True, kw_only=True):
 
     def files(self, workspace: Path) -> FileHistory | None:
         """Return the parent run's file history for the same workspace."""
-        known = None if self.outer is None else self.outer.runtime.gate.files
-        return known if known is not None and known.workspace == workspace else None
+        files = None if self.outer is None else self.outer.runtime.gate.files
+        return files if files is not None and files.workspace == workspace else None
 
     def origins(self, workspace: Path, settings: Settings) -> Origins:
         """Return the initial origins: of the workspace's files and of the request.
@@ -60,35 +60,37 @@ class Inherited(Struct, frozen=True, kw_only=True):
         The user's own words are those of the outermost request.
         """
         if self.outer is None:
-            return prepared(Origins(), self.policy, settings)
-        known, label = self.outer.runtime.gate.origins, self.outer.label
-        by = workspace_paths(self.outer.runtime.workspace, workspace)
+            return with_settings(Origins(), self.policy, settings)
+        outer_origins = self.outer.runtime.gate.origins
+        label = self.outer.label
+        paths = workspace_paths(self.outer.runtime.workspace, workspace)
         files = (
-            (translate_path(name, by), label) for name, label in known.files.items()
+            (translate_path(name, paths), label)
+            for name, label in outer_origins.files.items()
         )
-        made = Origins(
+        origins = Origins(
             files={name: label for name, label in files if name is not None},
-            request=list(known.request),
+            request=list(outer_origins.request),
             # the parent's model may have written what it read into the request
-            private=known.private - {self.outer.call_id.partition(".")[0]},
-            sent=known.sent,
+            private=outer_origins.private - {self.outer.call_id.partition(".")[0]},
+            sent=outer_origins.sent,
             handed=label,
         )
-        # what the outer model read may have decided which words it hands on
-        made.reads(label | known.read)
-        return prepared(made, self.policy, settings)
+        # what the outer model read may have influenced the request that it passes on
+        origins.reads(label | outer_origins.read)
+        return with_settings(origins, self.policy, settings)
 
 
 def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
     """Return what a session inherits from the run of its `parent` command.
 
     Args:
-        parent: what the command was given; None: nothing is inherited.
-        policy: its own, to which the parent's hosts and patterns are added.
+        parent: the command's `Context`; None: nothing is inherited.
+        policy: the session's own policy; the parent's hosts and patterns are added.
 
     Raises:
-        ConfigError: the context was not given to a command, or too many sessions
-            are nested.
+        ConfigError: the context is no running command's, or too many sessions are
+            nested.
     """
     if parent is None:
         return Inherited(policy=policy or DEFAULT)
@@ -110,15 +112,15 @@ def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
         raise ConfigError(
             "options.parent: this call is run once the whole reply is there"
         )
-    whole = runtime.gate.policy
+    combined = runtime.gate.policy
     if policy is not None:
-        whole = replace(
+        combined = replace(
             policy,
-            yes_to=(*whole.yes_to, *policy.yes_to),
-            allow_hosts=(*whole.allow_hosts, *policy.allow_hosts),
+            yes_to=(*combined.yes_to, *policy.yes_to),
+            allow_hosts=(*combined.allow_hosts, *policy.allow_hosts),
         )
     return Inherited(
-        policy=whole,
+        policy=combined,
         approve=None if runtime.gate.approve is None else outer.ask,
         settings=runtime.settings,
         workspace=runtime.workspace,
@@ -128,10 +130,10 @@ def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
     )
 
 
-def prepared(origins: Origins, policy: Policy, settings: Settings) -> Origins:
-    """Take up what policy and settings say of origins."""
+def with_settings(origins: Origins, policy: Policy, settings: Settings) -> Origins:
+    """Set what policy and settings say about origins; return them."""
     origins.undeclared_outside = policy.undeclared == "outside"
-    if settings.get("search.provider") == "documents":  # the user's own
+    if settings.get("search.provider") == "documents":  # the user's own documents
         origins.private_sources = frozenset({"web_search.search"})
     networked = settings.get("sandbox.network") in (True, "true", "1")
     bare = settings.get("sandbox.mode") == "none"
@@ -139,36 +141,36 @@ def prepared(origins: Origins, policy: Policy, settings: Settings) -> Origins:
     return origins
 
 
-def made_of(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
+def initial_origins(outer: ParentRun | None, origins: Origins) -> tuple[Json, ...]:
     """Return the origins of a session's requests and history, as JSON."""
     if outer is None:
         return ()
     return to_tell(outer.label.union(origins.read, *origins.results.values()))
 
 
-def limited(
+def within_parent(
     config: RunConfig,
     outer: ParentRun | None,
     deps: object,
-    wanted: type[Any] | None,
+    deps_class: type[Any] | None,
     calls: Sequence[Call] | None = None,
 ) -> RunConfig:
-    """Return the configuration of a run, within its parent's.
+    """Return the configuration of a run, within its parent's budget.
 
     Args:
-        config: the session's.
-        outer: the run around it.
-        deps: what it was given.
-        wanted: the class of `deps` that the session names.
-        calls: all that will be called; None: any command may be.
+        config: the session's configuration.
+        outer: the parent run; None: the session is not nested.
+        deps: the run's `deps`.
+        deps_class: the class of `deps` that the session requires.
+        calls: the calls to check; None: the model may call any command.
 
     Raises:
-        ConfigError: its `deps` are not what the session or a command takes.
+        ConfigError: `deps` are of a class that the session or a command does not take.
     """
     if outer is not None:
         deps = outer.runtime.deps if deps is None else deps
-        config = replace(config, budget=outer.left(config.budget))
-    check_deps(deps, wanted, _callable(config.registry, calls))
+        config = replace(config, budget=outer.remaining_budget(config.budget))
+    check_deps(deps, deps_class, _callable(config.registry, calls))
     return config if deps is config.deps else replace(config, deps=deps)
 
 
@@ -176,11 +178,11 @@ def _callable(
     registry: Registry, calls: Sequence[Call] | None
 ) -> Iterable[Command | None]:
     if calls is not None:
-        return [registry.named(each.plugin, each.command) for each in calls]
+        return [registry.named(call.plugin, call.command) for call in calls]
     return registry.taking_deps
 
 
-def started(
+def session_started(
     config: RunConfig, outer: ParentRun | None, history: Sequence[Message]
 ) -> SessionStarted:
     """Return the event with which a session begins."""
@@ -192,5 +194,5 @@ def started(
         plugins=tuple(spec.name for spec in config.registry.specs),
         workspace=str(config.workspace),
         resumed=bool(history),
-        origins=made_of(outer, config.origins),
+        origins=initial_origins(outer, config.origins),
     )

@@ -28,7 +28,7 @@ _PLACES = (*IMPORTED, "mcp")
 """Prefixes of sources that may name a file or folder."""
 
 
-def registry_of(
+def build_registry(
     plugins: Iterable[Any],
     workspace: Path,
     lock: str | Path | None,
@@ -38,7 +38,8 @@ def registry_of(
     """Return the registry; the lock must accept plugins loaded by name.
 
     Raises:
-        ConfigError: one cannot be loaded, lies in the workspace, or is not accepted.
+        ConfigError: a plugin cannot be loaded, lies in the workspace, or is not
+            accepted.
     """
     if workspace.exists() and not workspace.is_dir():
         raise ConfigError(
@@ -48,32 +49,31 @@ def registry_of(
     closing: list[Callable[[], Any]] = []
     try:
         named = [
-            each
+            plugin
             for source in plugins
-            for each in _loaded(
-                outside(source, workspace), workspace, closing, secrets, strict
+            for plugin in _load_source(
+                check_outside(source, workspace), workspace, closing, secrets, strict
             )
         ]
         file = Path.cwd() / FILE_NAME if lock is None else Path(lock)
         check(
             file,
-            # what the program itself hands over needs no acceptance, unless others
-            # wrote it
+            # the program's own objects need no acceptance, unless others wrote them
             (
                 item.spec
                 for is_checked, item in named
                 if is_checked or is_imported(item)
             ),
         )
-        accepted = _accepted(file, [plugin for _, plugin in named])
+        accepted = _accepted_plugins(file, [plugin for _, plugin in named])
         registry = Registry(
-            untrusted(plugin)
+            as_untrusted(plugin)
             if is_imported(plugin) and plugin.spec.name not in accepted
             else plugin
             for _, plugin in named
         )
     except BaseException:
-        with suppress(Exception):  # the user is told what could not be loaded
+        with suppress(Exception):  # the loading error is the one to raise
             # no loop ran, so nothing is open in one
             close_all(closing, lambda coroutine: coroutine.close())
         raise
@@ -81,7 +81,7 @@ def registry_of(
     return registry
 
 
-def _loaded(
+def _load_source(
     source: Any,
     workspace: Path,
     closing: list[Callable[[], Any]],
@@ -89,57 +89,59 @@ def _loaded(
     strict: bool,
 ) -> list[tuple[bool, Plugin]]:
     """Return a source's plugins, and whether the lock applies."""
-    outer = find_source(source)
-    if outer is None:
+    plugin_source = find_source(source)
+    if plugin_source is None:
         plugin = load_plugin(source, strict=strict, secrets=secrets)
         check_code(plugin)
         if plugin.close is not None and plugin is not source:
             closing.append(plugin.close)
-        # the version of the package says what its own plugins are
+        # the package's version already identifies its own plugins
         return [(isinstance(source, str | Path) and not is_builtin(source), plugin)]
-    closing.append(outer.close_plugins)
-    opened = outer.open_plugins(workspace)
-    if isinstance(outer, LogsProblems):
-        outer.log_problems()
-    # a server that cannot be reached says nothing that could have changed
-    return [(each.spec.listed, each) for each in opened]
+    closing.append(plugin_source.close_plugins)
+    opened = plugin_source.open_plugins(workspace)
+    if isinstance(plugin_source, LogsProblems):
+        plugin_source.log_problems()
+    # an unreachable server lists nothing that could have changed
+    return [(plugin.spec.listed, plugin) for plugin in opened]
 
 
-def _accepted(file: Path, plugins: Iterable[Plugin]) -> Mapping[str, Any]:
-    """Return the lock file's plugins where an imported one needs it."""
+def _accepted_plugins(file: Path, plugins: Iterable[Plugin]) -> Mapping[str, Any]:
+    """Return the lock file's plugins, if an imported plugin needs them."""
     return (read_lock(file) or {}) if any(map(is_imported, plugins)) else {}
 
 
-def untrusted(plugin: Plugin) -> Plugin:
-    """Return the plugin with answers that count as written by others.
+def as_untrusted(plugin: Plugin) -> Plugin:
+    """Return an imported plugin whose results are untrusted.
 
-    Nobody accepted what an imported plugin says: no lock file holds it.
+    The user has not accepted its descriptions: they are not in the lock file.
     """
     specs = {
-        item.name: replace(
-            item,
-            effects=replace(item.effects, open_world=True, public=False, declared=True),
+        command.name: replace(
+            command,
+            effects=replace(
+                command.effects, open_world=True, public=False, declared=True
+            ),
         )
-        for item in plugin.spec.commands
+        for command in plugin.spec.commands
     }
     spec = replace(plugin.spec, commands=tuple(specs.values()))
     commands = {
         name: Command(
             plugin=spec,
             spec=specs[name],
-            run=item.run,
-            is_async=item.is_async,
-            context_name=item.context_name,
+            run=command.run,
+            is_async=command.is_async,
+            context_name=command.context_name,
         )
-        for name, item in plugin.commands.items()
+        for name, command in plugin.commands.items()
     }
     return Plugin(spec=spec, commands=commands, problems=plugin.problems)
 
 
-def shortlist_of(registry: Registry, options: Options) -> Shortlist | None:
-    """Return what chooses the commands of each prompt; None: all are shown.
+def build_shortlist(registry: Registry, options: Options) -> Shortlist | None:
+    """Return the search that chooses each prompt's commands; None: all are shown.
 
-    Its index is kept in the user's cache, for the same set of plugins the next time.
+    Its index is cached for the next session with the same plugins.
     """
     limit = options.catalog_limit
     if not isinstance(limit, int):
@@ -149,8 +151,8 @@ def shortlist_of(registry: Registry, options: Options) -> Shortlist | None:
     from neuraxis.plugins.search.shortlist import Shortlist
 
     names = "\n".join(sorted(plugin.spec.name for plugin in registry.plugins))
-    mark = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
-    cache = user_dir("cache") / "commands" / f"{mark}.msgpack"
+    digest = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
+    cache = user_dir("cache") / "commands" / f"{digest}.msgpack"
     return Shortlist(
         registry,
         budget=limit,
@@ -176,19 +178,19 @@ def is_imported(plugin: Plugin) -> bool:
     return plugin.spec.source.partition(":")[0] in IMPORTED
 
 
-def outside(source: Any, workspace: Path) -> Any:
-    """Return a plugin's source, refused if commands could have written it.
+def check_outside(source: Any, workspace: Path) -> Any:
+    """Return a plugin's source, unless commands could have written it.
 
     Raises:
-        ConfigError: it is code in the workspace.
+        ConfigError: the source lies in the workspace.
     """
     if isinstance(source, str | Path) and not is_builtin(source):
         try:
-            folder = Path(_place(str(source))).expanduser().resolve()
-            is_there = folder.exists()
+            path = Path(_path_of(str(source))).expanduser().resolve()
+            exists = path.exists()
         except (OSError, RuntimeError, ValueError):
-            return source  # no path at all: the loader reports what is accepted
-        if is_there and folder.is_relative_to(workspace.resolve()):
+            return source  # no path at all: the loader reports which sources exist
+        if exists and path.is_relative_to(workspace.resolve()):
             raise ConfigError(
                 f"plugin {source}: it lies in the workspace {workspace}, where a model "
                 "can write its code; move it out, or choose another --workspace"
@@ -196,8 +198,8 @@ def outside(source: Any, workspace: Path) -> Any:
     return source
 
 
-def _place(source: str) -> str:
-    """Return the path in a source: all, or behind its prefix."""
+def _path_of(source: str) -> str:
+    """Return the path in a source, without its prefix."""
     kind, colon, rest = source.partition(":")
     if not colon or kind not in _PLACES:
         return source

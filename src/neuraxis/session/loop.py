@@ -27,7 +27,7 @@ from neuraxis.execution.budget import Usage
 from neuraxis.execution.cancellation import RunCancellation
 from neuraxis.execution.early_start import EarlyStarts
 from neuraxis.execution.failures import denied_result
-from neuraxis.execution.loop_limits import within_limits
+from neuraxis.execution.loop_limits import check_loop_limits
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
 from neuraxis.messages import (
@@ -44,20 +44,25 @@ from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.policy.confirm_plan import confirm
 from neuraxis.policy.later import Waits
-from neuraxis.session.answer import Answer, Outcome, answer_of, took_too_long
+from neuraxis.session.answer import (
+    Answer,
+    Outcome,
+    answer_of,
+    embed_assets,
+    took_too_long,
+)
 from neuraxis.session.ask_model import Stop, ask_model
 from neuraxis.session.config import RunConfig, RunState, carried_over, runtime_of
-from neuraxis.session.past.resume import completion_of
-from neuraxis.session.past.waiting import GoingOn
+from neuraxis.session.past.resume import as_completion
+from neuraxis.session.past.waiting import ContinuedPlan
 from neuraxis.session.prompt import remaining_budget
 from neuraxis.session.shorten.history import fitting_prompt
-from neuraxis.session.typed.output import MENDS, decoded
-from neuraxis.session.visible_results import showing, visible_results
+from neuraxis.session.typed.output import MAX_CORRECTIONS, decode_reply
+from neuraxis.session.visible_results import visible_results, with_shown_assets
 from neuraxis.specs import Json
 
-MISREAD = 3
+MAX_MISREAD = 3
 """Consecutive unreadable replies that end a run."""
-_CANCELLED = "the run was cancelled"
 _CUT = (
     "the reply was cut off: it reached the limit of its tokens (max_tokens, or what "
     "the model can hold); the text is what it wrote until then"
@@ -92,24 +97,24 @@ async def converse(
     cancelled = RunCancellation()
     outcome: Outcome = "answered"
     if text is not None:
-        history.append(_take_request(text, tuple(shows), config, emit))
+        history.append(_add_request(text, tuple(shows), config, emit))
     runtime = runtime_of(config, state, emit, cancelled)
-    early = _early_starts(config, runtime)
+    early = _make_early_starts(config, runtime)
     turns = _turns(config, history, state, runtime, early, emit, live)
     try:
         try:
-            await _within(config.budget.seconds, turns)
+            await _within_time(config.budget.seconds, turns)
         finally:
             early.stop()
             if early.busy:
-                await early.throw_away()
+                await early.discard()
     except Stop as stop:
         outcome, error = stop.outcome, stop.error
-        _add_last_word(stop.last_word, history, state, emit)
+        _add_final_text(stop.reply, history, state, emit)
     except Waits:
         outcome = "waiting"
-    except ModelError as failed:
-        outcome, error = "failed", failed
+    except ModelError as model_error:
+        outcome, error = "failed", model_error
     except TimeLimitReached:
         cancelled.stopped = True
         seconds = config.budget.seconds
@@ -117,16 +122,16 @@ async def converse(
         outcome, error = "budget", took_too_long(state, config)
     except asyncio.CancelledError:
         cancelled.stopped = True
-        emit(_end("cancelled", state.left(config.workspace), "", _CANCELLED, started))
+        emit(_cancelled_event(state.existing_files(config.workspace), started))
         if config.settled is not None:
             await config.settled()
         raise
     answer = answer_of(state, outcome, error, runtime, config)
-    emit(_end(outcome, answer.files, answer.text, answer.error, started))
+    emit(_end_event(outcome, answer.files, answer.text, answer.error, started))
     return answer
 
 
-def _take_request(
+def _add_request(
     text: str,
     assets: tuple[str, ...],
     config: RunConfig,
@@ -138,18 +143,18 @@ def _take_request(
     return Message(role="user", content=content, is_request=True, assets=assets)
 
 
-def _add_last_word(
-    text: str, history: list[Message], state: RunState, emit: Callable[[Event], None]
+def _add_final_text(
+    reply: str, history: list[Message], state: RunState, emit: Callable[[Event], None]
 ) -> None:
-    if text:
-        history.append(Message(role="assistant", content=text))
-        emit(MessageSent(sender="model", receiver="user", content=text))
-        state.texts = [text]
+    if reply:
+        history.append(Message(role="assistant", content=reply))
+        emit(MessageSent(sender="model", receiver="user", content=reply))
+        state.texts = [reply]
 
 
-def _early_starts(config: RunConfig, runtime: Runtime) -> EarlyStarts:
+def _make_early_starts(config: RunConfig, runtime: Runtime) -> EarlyStarts:
     return EarlyStarts(
-        on=config.early_start and not guesses(config.model),
+        is_on=config.early_start and not guesses(config.model),
         dialect=config.dialect,
         runtime=runtime,
         plan=lambda calls: plan_of(calls, config),
@@ -157,7 +162,7 @@ def _early_starts(config: RunConfig, runtime: Runtime) -> EarlyStarts:
     )
 
 
-async def _within(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
+async def _within_time(seconds: float, turns: Coroutine[Any, Any, None]) -> None:
     """Await the turns of a run, within its time limit."""
     limit = asyncio.timeout(seconds)
     try:
@@ -184,7 +189,7 @@ def plan_of(
         lenient=not config.strict,
         params=params,
     )
-    return within_limits(plan, usage or Usage(), config.budget)
+    return check_loop_limits(plan, usage or Usage(), config.budget)
 
 
 async def run_calls(
@@ -193,29 +198,29 @@ async def run_calls(
     emit: Callable[[Event], None],
     params: Mapping[str, Json] | None = None,
 ) -> list[Result]:
-    """Run calls that no model wrote: checked, authorised and stored as ever.
+    """Run the program's own calls, checked and authorised like a model's.
 
-    Where the plan has problems nothing runs, and each call's result is the first.
+    If the plan has problems nothing runs, and each result's error is the first.
 
     Raises:
-        ConfigError: the id of a call is that of one of the model's.
+        ConfigError: the model already used the id of a call.
     """
     plan = plan_of(calls, config, params)
     if not plan.problems:
         config.ids.take(calls, config.session)
-    emit(replace(_checked(plan, Reply()), by_program=True))
+    emit(replace(_plan_event(plan, Reply()), by_program=True))
     if plan.problems:
         error = plan.problems[0]
         return [Result(call=call, status="failed", error=error) for call in calls]
     config = replace(config, later=None)  # the program waits for these results
     runtime = runtime_of(config, RunState(), emit, RunCancellation())
     results = await run_plan(plan, runtime)
-    # with the next request the model is shown what these objects are
-    runtime.gate.origins.unseen += [each.call.id for each in results if each.stored]
+    # the next prompt describes these objects to the model
+    runtime.gate.origins.unseen += [item.call.id for item in results if item.stored]
     return results
 
 
-def _end(
+def _end_event(
     outcome: str, files: tuple[str, ...], text: str, error: str, started: float
 ) -> SessionFinished:
     return SessionFinished(
@@ -225,6 +230,10 @@ def _end(
         seconds=time.perf_counter() - started,
         files=files,
     )
+
+
+def _cancelled_event(files: tuple[str, ...], started: float) -> SessionFinished:
+    return _end_event("cancelled", files, "", "the run was cancelled", started)
 
 
 async def _turns(
@@ -238,12 +247,12 @@ async def _turns(
 ) -> None:
     limit, turn, pending = config.budget.model_calls, 0, None
     if config.waited is None:
-        pending = _pending(history)
+        pending = _pop_unread_reply(history)
     else:
-        await _go_on(config, config.waited, history, state, runtime, emit)
+        await _run_waiting_plan(config, config.waited, history, state, runtime, emit)
     for turn in runtime.usage.replies(limit):
         if early.busy:
-            await early.throw_away()
+            await early.discard()
         early.begin()
         seconds = time.perf_counter() - state.started
         if seconds > config.budget.seconds:
@@ -260,9 +269,9 @@ async def _turns(
             completion, pending = pending, None
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
-        reply = decoded(config.output, config.dialect, completion, early.next_id)
+        reply = decode_reply(config.output, config.dialect, completion, early.next_id)
         history.append(_assistant_message(completion, reply))
-        texts = [await _readable(text, config, state) for text in reply.texts]
+        texts = [await embed_assets(text, config, state) for text in reply.texts]
         for text in texts:
             emit(MessageSent(sender="model", receiver="user", content=text))
         if not reply.calls and not reply.errors:
@@ -270,22 +279,31 @@ async def _turns(
                 return
             continue
         if reply.errors:
-            emit(_unread(reply))
+            emit(_unread_event(reply))
             _report_errors(config, history, state, reply.errors, emit)
             continue
-        plan = early.handed(plan_of(reply.calls, config, usage=runtime.usage))
-        emit(_checked(plan, reply))
+        plan = early.with_values(plan_of(reply.calls, config, usage=runtime.usage))
+        emit(_plan_event(plan, reply))
         if problems := plan.problems:
             if len(reply.calls) > 1 and state.misread:
                 problems = (*problems, call_errors.one_at_a_time())
             _report_errors(config, history, state, problems, emit)
             continue
         state.misread = 0
-        results = _with_left(await _run_plan(plan, config, runtime, state), reply)
+        results = await _run_plan(plan, config, runtime, state)
+        results = _with_unread_calls(results, reply)
         _report_results(config, history, state, plan, results, emit)
     emit(BudgetReached(what="model calls", limit=limit, used=limit))
-    inside = f", and models inside its commands {limit - turn}" if limit > turn else ""
-    raise Stop("budget", f"the model was asked {turn} times without an answer{inside}")
+    raise _too_many_turns(turn, limit)
+
+
+def _too_many_turns(turns: int, limit: int) -> Stop:
+    nested = (
+        f", and models inside its commands {limit - turns}" if limit > turns else ""
+    )
+    return Stop(
+        "budget", f"the model was asked {turns} times without an answer{nested}"
+    )
 
 
 def _is_answered(
@@ -296,46 +314,47 @@ def _is_answered(
     completion: Completion,
     emit: Callable[[Event], None],
 ) -> bool:
-    """Check the last word; the model is told what is wrong."""
+    """Check the final answer; report what is wrong to the model."""
     state.texts = texts
     if config.output is None:
         if texts and completion.finish_reason == "length":
             raise Stop("budget", _CUT)
         if not texts:
-            empty = call_errors.empty_reply()
-            emit(_unread(Reply(errors=(empty,))))
-            _report_errors(config, history, state, (empty,), emit)
+            error = call_errors.empty_reply()
+            emit(_unread_event(Reply(errors=(error,))))
+            _report_errors(config, history, state, (error,), emit)
         return bool(texts)
-    read = config.output.read("\n\n".join(texts))
-    if not isinstance(read, CallError):
-        state.output, text = read
+    output = config.output.read("\n\n".join(texts))
+    if not isinstance(output, CallError):
+        state.output, text = output
         state.texts = [text]
         return True
-    if sum(item.code == read.code for item in state.problems) == MENDS:
-        state.problems.append(read)
-        raise Stop("failed", call_errors.no_output(read, MENDS + 1))
-    emit(_unread(Reply(errors=(read,))))
-    _tell_errors(config, history, state, (read,), emit)
+    if sum(item.code == output.code for item in state.problems) == MAX_CORRECTIONS:
+        state.problems.append(output)
+        raise Stop("failed", call_errors.no_output(output, MAX_CORRECTIONS + 1))
+    emit(_unread_event(Reply(errors=(output,))))
+    _show_errors(config, history, state, (output,), emit)
     return False
 
 
-async def _go_on(
+async def _run_waiting_plan(
     config: RunConfig,
-    waited: GoingOn,
+    waiting_plan: ContinuedPlan,
     history: list[Message],
     state: RunState,
     runtime: Runtime,
     emit: Callable[[Event], None],
 ) -> None:
-    """Run the rest of the plan that waited."""
-    ids = waited.ids(config.ids)
-    reply = config.dialect.decode(completion_of(history[-1]), next_id=ids)
-    plan = plan_of(waited.edited(reply).calls, config)
+    """Run the rest of a plan that waited for approvals."""
+    ids = waiting_plan.ids(config.ids)
+    reply = config.dialect.decode(as_completion(history[-1]), next_id=ids)
+    plan = plan_of(waiting_plan.with_changes(reply).calls, config)
     if plan.problems:
         _report_errors(config, history, state, plan.problems, emit)
         return
     results = await _run_plan(plan, config, runtime, state)
-    _report_results(config, history, state, plan, waited.noted(results), emit)
+    results = waiting_plan.with_warnings(results)
+    _report_results(config, history, state, plan, results, emit)
 
 
 async def _run_plan(
@@ -343,17 +362,19 @@ async def _run_plan(
 ) -> list[Result]:
     """Run a plan; ask first about a guessed one."""
     state.plans.append(plan)
-    if guesses(config.model) and (no := await confirm(plan.steps, runtime.gate)):
-        calls = ((step.call.target, step.arguments) for step in plan.steps)
-        state.declined = call_errors.plan_not_run(calls, no)
-        return [denied_result(step, no, runtime) for step in plan.steps]
-    ended = runtime.usage.ended
-    ended.clear()
+    if guesses(config.model):
+        refusal = await confirm(plan.steps, runtime.gate)
+        if refusal:
+            calls = ((step.call.target, step.arguments) for step in plan.steps)
+            state.declined = call_errors.plan_not_run(calls, refusal)
+            return [denied_result(step, refusal, runtime) for step in plan.steps]
+    results = runtime.usage.ended
+    results.clear()
     try:
         return await run_plan(plan, runtime)
     except (asyncio.CancelledError, Waits):
         ids = [step.call.id for step in plan.steps]
-        state.results += [ended[own] for own in ids if own in ended]
+        state.results += [results[own] for own in ids if own in results]
         raise
 
 
@@ -368,49 +389,22 @@ def _assistant_message(completion: Completion, reply: Reply) -> Message:
     )
 
 
-def _pending(history: list[Message]) -> Completion | None:
+def _pop_unread_reply(history: list[Message]) -> Completion | None:
     """Return the unread reply of a run that was cut off."""
     if not history or history[-1].role != "assistant":
         return None
-    return completion_of(history.pop())
+    return as_completion(history.pop())
 
 
-async def _readable(text: str, config: RunConfig, state: RunState) -> str:
-    """Return the answer's text with the assets it embeds (rule B62)."""
-    if "<|" not in text:
-        return text
-    # imported here: few answers embed assets, and the import would delay the first run
-    from neuraxis.assets.embed import CannotBeShown, embed
-    from neuraxis.execution.offload import aside
-    from neuraxis.sandbox.files.call_files import CallFiles
-    from neuraxis.sandbox.files.paths import FileRefused
-    from neuraxis.sandbox.files.workspace import Quota, write_bytes
-
-    def save(name: str, data: bytes) -> str:
-        history = config.files
-        try:
-            if history is None:
-                written = write_bytes(config.workspace, name, data)
-            else:
-                way = CallFiles(history=history, call_id="", warn=lambda text: None)
-                written = way.write(name, data, Quota())
-        except FileRefused as error:
-            raise CannotBeShown(str(error)) from error
-        state.files.append(written)
-        return written
-
-    return await aside(True, embed, text, config.assets, save)
-
-
-def _with_left(results: list[Result], reply: Reply) -> list[Result]:
-    """Tell the model with the last result which calls were not read."""
+def _with_unread_calls(results: list[Result], reply: Reply) -> list[Result]:
+    """Warn in the last result of calls that were not read."""
     if not (reply.left and results):
         return results
     warnings = (*results[-1].warnings, call_errors.calls_left(reply.left))
     return [*results[:-1], replace(results[-1], warnings=warnings)]
 
 
-def _unread(reply: Reply) -> PlanChecked:
+def _unread_event(reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=(),
         problems=tuple(call_errors.to_json(error) for error in reply.errors),
@@ -418,7 +412,7 @@ def _unread(reply: Reply) -> PlanChecked:
     )
 
 
-def _checked(plan: Plan, reply: Reply) -> PlanChecked:
+def _plan_event(plan: Plan, reply: Reply) -> PlanChecked:
     return PlanChecked(
         steps=tuple([_step_json(step) for step in plan.steps]),
         problems=tuple([call_errors.to_json(error) for error in plan.problems]),
@@ -428,7 +422,7 @@ def _checked(plan: Plan, reply: Reply) -> PlanChecked:
 
 def _step_json(step: Step) -> Json:
     call = step.call
-    entry: dict[str, Json] = {
+    described: dict[str, Json] = {
         "id": call.id,
         "tool": call.target,
         "arguments": call.arguments,
@@ -436,8 +430,8 @@ def _step_json(step: Step) -> Json:
         "depends": list[Json](sorted(step.depends)) if step.depends else [],
     }
     if call.for_each is not None:
-        entry["for_each"] = call.for_each
-    return entry
+        described["for_each"] = call.for_each
+    return described
 
 
 def _report_results(
@@ -456,14 +450,10 @@ def _report_results(
                 raise result.exception
     config.origins.shown([result.call.id for result in results])
     visible = visible_results(plan, results, config.show_results)
-    for message in showing(config.dialect.answer(visible), results):
+    for message in with_shown_assets(config.dialect.answer(visible), results):
         history.append(message)
-        content, assets = message.content, message.assets
-        emit(
-            MessageSent(
-                sender="system", receiver="model", content=content, assets=assets
-            )
-        )
+        sent = MessageSent(sender="system", receiver="model", content=message.content)
+        emit(replace(sent, assets=message.assets))
     if state.declined:
         raise Stop("declined", state.declined)
 
@@ -477,8 +467,8 @@ def _report_errors(
 ) -> None:
     """Let the model correct its mistakes, a few times (rule D9)."""
     state.misread += 1
-    _tell_errors(config, history, state, errors, emit)
-    if state.misread >= MISREAD:
+    _show_errors(config, history, state, errors, emit)
+    if state.misread >= MAX_MISREAD:
         last = errors[0].message
         raise Stop(
             "failed",
@@ -487,7 +477,7 @@ def _report_errors(
         )
 
 
-def _tell_errors(
+def _show_errors(
     config: RunConfig,
     history: list[Message],
     state: RunState,

@@ -26,7 +26,7 @@ from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 
 Approver = Approve | Callable[[ApprovalAsked], bool] | Literal["later"] | None
-"""Who is asked for approval: a function, now; a person, later; nobody."""
+"""Function that answers questions, "later" (they wait in the journal), or None."""
 
 
 class Options(Struct, frozen=True, kw_only=True, metaclass=Named):
@@ -87,15 +87,15 @@ class SessionArguments(TypedDict, total=False):
 
 
 def as_async(approve: Approver) -> Approve | None:
-    """Return an awaitable answer; a plain function runs in a thread."""
+    """Return `approve` as a coroutine function; plain ones run in threads."""
     if isinstance(approve, str):
         return None
     if approve is None or inspect.iscoroutinefunction(approve):
         return approve
 
-    async def ask(asked: ApprovalAsked) -> bool | str:
-        # not asyncio's: the process would not end while a question that expired stands
-        answer: Any = await THREADS.run(partial(approve, asked), bounded=False)
+    async def ask(question: ApprovalAsked) -> bool | str:
+        # not asyncio's threads: the process would not end while a question is open
+        answer: Any = await THREADS.run(partial(approve, question), bounded=False)
         return await answer if inspect.isawaitable(answer) else answer
 
     return ask

@@ -1,9 +1,9 @@
 """Build the prompt of a turn: the constant part, history, and status.
 
-The constant part is the dialect's own text, and behind it what the program says.
+The constant part is the dialect's instructions and, after them, the program's own.
 
-The status (stored assets, remaining budget) stands behind the newest message and is not
-stored, so that the history, and with it a server's prompt cache, stays as it was.
+The status (stored assets, remaining budget) follows the newest message and is not
+stored, so that the history, and with it a server's prompt cache, does not change.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from neuraxis.specs import Json, PluginSpec
 
 _Text = str | Awaitable[str]
 Instructions = str | Callable[[Context], _Text] | Callable[[], _Text] | None
-"""A text, or a function that gives one for a run."""
+"""A text, or a function that returns one for a run."""
 TIGHT = 0.25
 """Fraction of a limit below which the model sees the remaining budget."""
 
@@ -54,38 +54,42 @@ def remaining_budget(budget: Budget, usage: Usage, seconds: float) -> str:
     tight = (
         calls <= TIGHT * budget.steps
         or replies <= max(TIGHT * budget.model_calls, 2)
-        or time < TIGHT * budget.seconds  # never of no limit
+        or time < TIGHT * budget.seconds  # never true without a limit
     )
     return call_errors.budget_left(calls, replies, time) if tight else ""
 
 
 def with_status(
-    history: Sequence[Message], assets: AssetStore, left: str
+    history: Sequence[Message], assets: AssetStore, remaining: str
 ) -> Sequence[Message]:
     """Append the asset list (rule B55) and remaining budget to the history."""
-    listing = assets.description
-    if not listing and not left:
+    asset_list = assets.description
+    if not asset_list and not remaining:
         return history
-    text = f"{listing}\n\n{left}" if listing and left else listing or left
+    text = (
+        f"{asset_list}\n\n{remaining}"
+        if asset_list and remaining
+        else asset_list or remaining
+    )
     last = history[-1]
     if last.role != "user":
         return [*history, Message(role="user", content=text)]
-    longer = replace(last, content=f"{last.content}\n\n{text}")
-    return [*history[:-1], longer]
+    extended = replace(last, content=f"{last.content}\n\n{text}")
+    return [*history[:-1], extended]
 
 
 class Prompts:
     """Prompts of a session, whose constant part is built once.
 
     Args:
-        registry: of the session's plugins.
-        dialect: writes what stands before everything else.
-        instructions: the program's own text, behind the dialect's; a function is asked
-            for it at the start of each run.
-        template: the user's own, in place of the dialect's text.
-        output: the form of the answers.
-        shown: patterns of the plugins whose tools the model's provider need not find;
-            None: it finds none.
+        registry: holds the session's plugins.
+        dialect: writes the instructions at the beginning of a prompt.
+        instructions: the program's own text after them; a function is called at the
+            start of each run.
+        template: the user's own template, in place of the dialect's.
+        output: the type of the answers.
+        shown: patterns of the plugins that a provider's tool search always shows;
+            None: the provider does not search.
     """
 
     def __init__(
@@ -99,30 +103,30 @@ class Prompts:
     ) -> None:
         self._shown = shown
         self._registry, self._dialect = registry, dialect
-        self._written = instructions
+        self._instructions = instructions
         self._takes_context = callable(instructions) and _takes_context(instructions)
         self.output = None if output is None else Output(output)
         self._text = instructions if isinstance(instructions, str) else ""
         self._constant: Prompt | None = None
         if template is not None:
-            self._warn_of(template)
+            self._warn_without_tools(template)
 
     async def begin(self, run: RunConfig) -> None:
-        """Take a run's instructions, which count as its user's words.
+        """Set a run's instructions, which count as the user's own words.
 
         Raises:
-            ConfigError: the function for them gave no text.
+            ConfigError: the function for them returned no text.
         """
-        if callable(self._written):
+        if callable(self._instructions):
             context = Context(
                 workspace=run.workspace,
                 session_id=run.session,
                 deps=run.deps,
                 settings=run.settings,
             )
-            made: Any = self._written
-            given = made(context) if self._takes_context else made()
-            text: Any = await given if inspect.isawaitable(given) else given
+            function: Any = self._instructions
+            returned = function(context) if self._takes_context else function()
+            text: Any = await returned if inspect.isawaitable(returned) else returned
             if not isinstance(text, str):
                 raise ConfigError(
                     "instructions: expected a function that returns a string, got "
@@ -142,15 +146,15 @@ class Prompts:
     def _build(self) -> Prompt:
         specs, names = self._registry.specs, self._registry.tool_names
         text = self._dialect.prompt(specs, names)
-        form = getattr(self._dialect, "form", None)  # not every dialect has one
+        call_form = getattr(self._dialect, "form", None)  # not every dialect has one
         if self._text:
             text = f"{text.rstrip()}\n\n{self._text.strip()}\n"
         schema = None
         if self.output is not None:
             schema = for_server(self.output.schema)
             notation = self._dialect.notation(self.output.schema)
-            ending = own_text("output.md").replace("{form}", notation)
-            text = f"{text.rstrip()}\n\n{ending}"
+            output_text = own_text("output.md").replace("{form}", notation)
+            text = f"{text.rstrip()}\n\n{output_text}"
         is_free = self._dialect.name == "native" or not specs  # it writes no call then
         return Prompt(
             messages=(Message(role="system", content=text),),
@@ -160,7 +164,7 @@ class Prompts:
             plugins=specs,
             tool_names=names,
             write=self._dialect.write,
-            form=form and partial(form, specs, names),
+            form=call_form and partial(call_form, specs, names),
             native_tools=self._tools(specs, names),
         )
 
@@ -180,15 +184,15 @@ class Prompts:
             for tool, shown in zip(tools, is_shown, strict=True)
         )
 
-    def _warn_of(self, template: str | Path) -> None:
-        """Warn of a user's template that names none of the tools."""
+    def _warn_without_tools(self, template: str | Path) -> None:
+        """Warn about a user's template that names none of the tools."""
         prompt = self.make()
         text = prompt.messages[0].content
         if prompt.native_tools or not prompt.plugins:
             return
         if not any(
-            tool in text or where[1] in text
-            for tool, where in prompt.tool_names.items()
+            tool in text or target[1] in text
+            for tool, target in prompt.tool_names.items()
         ):
             warnings.warn(
                 f"template {template}: it names none of the tools, so that the model "
@@ -199,22 +203,22 @@ class Prompts:
 
 
 def _takes_context(function: Callable[..., Any]) -> bool:
-    """Return whether a function for instructions takes the context, or nothing.
+    """Return whether a function for instructions takes the context or no argument.
 
     Raises:
-        ConfigError: it takes something else.
+        ConfigError: it takes other arguments.
     """
     try:
-        taken = inspect.signature(function)
+        parameters = inspect.signature(function)
     except (TypeError, ValueError):
         return True  # a function in C may have no readable signature
-    for given in ((None,), ()):
+    for arguments in ((None,), ()):
         try:
-            taken.bind(*given)
+            parameters.bind(*arguments)
         except TypeError:
             continue
-        return bool(given)
+        return bool(arguments)
     raise ConfigError(
         "instructions: expected a function of the run's context, or of nothing, such "
-        f"as `lambda context: ...`, got one that takes {taken}"
+        f"as `lambda context: ...`, got one that takes {parameters}"
     )

@@ -21,22 +21,22 @@ from neuraxis.models import Model
 from neuraxis.session.answer import Answer, Out
 from neuraxis.session.watch import Watch, guard_watch
 
-Drive = Callable[[str, Watch | None], Awaitable[Answer[Out]]]
+AnswerRequest = Callable[[str, Watch | None], Awaitable[Answer[Out]]]
 """Function that answers a request, and may be watched."""
-Left = set[asyncio.Task[Any]]
-"""Tasks of a session's runs that were abandoned and are ending."""
+EndingTasks = set[asyncio.Task[Any]]
+"""Abandoned tasks of a session's runs, until they have ended."""
 
 
 class RunLock:
-    """Lock of a session, which answers one request at a time."""
+    """Lock of a session: it answers one request at a time."""
 
     def __init__(self) -> None:
         self._taken = threading.Lock()
-        self._then: Callable[[], None] | None = None
+        self._postponed: Callable[[], None] | None = None
         self.watch: Watch | None = None
         self.unwritten = ""
-        """Why the end of the request is not in the journal."""
-        self.left: Left = set()
+        """Why the end of the request could not be written to the journal."""
+        self.left: EndingTasks = set()
 
     @property
     def busy(self) -> bool:
@@ -47,7 +47,7 @@ class RunLock:
         """Acquire the lock, until `end`.
 
         Raises:
-            SessionBusy: another request has it.
+            SessionBusy: another request holds it.
         """
         if not self._taken.acquire(blocking=False):
             raise SessionBusy(
@@ -58,54 +58,60 @@ class RunLock:
 
     def end(self) -> None:
         """Release the lock, and run the postponed work."""
-        self.watch, then, self._then = None, self._then, None
+        self.watch = None
+        postponed = self._postponed
+        self._postponed = None
         self._taken.release()
-        if then is not None:
+        if postponed is not None:
             with contextlib.suppress(StorageError):  # the answer reports it
-                then()
+                postponed()
 
-    def noted(self, answer: Answer[Out]) -> Answer[Out]:
-        """Return the answer, with why its end is not in the journal."""
+    def with_write_error(self, answer: Answer[Out]) -> Answer[Out]:
+        """Return the answer, with the error if the journal failed."""
         if not self.unwritten:
             return answer
         return replace(answer, error=answer.error or self.unwritten)
 
     def leave(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Begin work in this loop, for which the next run waits."""
+        """Start a task in this loop; the next run waits for it."""
         task = asyncio.get_running_loop().create_task(work)
         self.left.add(task)
         task.add_done_callback(self.left.discard)
 
-    def puts_off(self, work: Callable[[], None]) -> bool:
+    def postpone(self, work: Callable[[], None]) -> bool:
         """Postpone `work` if a request is being answered; return whether it is."""
         if self.busy:
-            self._then = work
+            self._postponed = work
         return self.busy
 
 
-async def ended_here(left: Left) -> None:
+async def wait_for_ended(left: EndingTasks) -> None:
     """Wait for the abandoned tasks of this loop."""
-    here = asyncio.get_running_loop()
-    ending = [task for task in left if task.get_loop() is here]
+    this_loop = asyncio.get_running_loop()
+    ending = [task for task in left if task.get_loop() is this_loop]
     if ending:
         await asyncio.wait(ending)
 
 
-async def run_alone(
-    drive: Drive[Out], text: str, watch: Watch | None, turn: RunLock, model: Model
+async def run_in_loop(
+    drive: AnswerRequest[Out],
+    text: str,
+    watch: Watch | None,
+    lock: RunLock,
+    model: Model,
 ) -> Answer[Out]:
-    """Answer a request in a loop where nothing stays open."""
-    busy = turn.busy  # in another thread, whose connections are in use
+    """Answer a request in its own loop; close the model's connections."""
+    busy = lock.busy  # in another thread, whose connections are in use
     try:
         return await drive(text, watch)
     finally:
         if not busy:
             await model.close()  # its connections belong to this loop
-        await ended_here(turn.left)
+        await wait_for_ended(lock.left)
 
 
 async def await_all(works: Iterable[Coroutine[Any, Any, Any]]) -> None:
-    """Await one after another, whatever one of them raises."""
+    """Await all in order, even if one of them raises."""
     async with contextlib.AsyncExitStack() as after:
         for work in works:
             after.push_async_callback(_awaited, work)
@@ -116,10 +122,10 @@ async def _awaited(work: Coroutine[Any, Any, Any]) -> None:
 
 
 def check_open(claim: weakref.finalize[..., Any], session: str) -> None:
-    """Refuse to use a closed session.
+    """Check that a session is open.
 
     Raises:
-        StorageError: it was closed.
+        StorageError: the session was closed.
     """
     if not claim.alive:
         raise StorageError(
@@ -136,7 +142,7 @@ class Run(Generic[Out]):
     another request, both raise `SessionBusy`.
     """
 
-    def __init__(self, drive: Drive[Out], text: str, left: Left) -> None:
+    def __init__(self, drive: AnswerRequest[Out], text: str, left: EndingTasks) -> None:
         self._drive_with = drive
         self._text = text
         self._left = left
@@ -148,7 +154,7 @@ class Run(Generic[Out]):
         """The answer, once the run has ended."""
 
     def __repr__(self) -> str:
-        # `asyncio.run` takes coroutines only, and says so itself
+        # `asyncio.run` raises an error with this repr: it takes coroutines only
         self._is_known = True
         return (
             f"<a run of {self._text!r:.40}: in async code `await` it, or `async for` "
@@ -156,7 +162,7 @@ class Run(Generic[Out]):
         )
 
     def __del__(self) -> None:
-        if not (self._begun or self._is_known):  # as Python warns about a coroutine
+        if not (self._begun or self._is_known):  # as for a coroutine
             text = f"the run of {self._text!r:.40} was never awaited: nothing was done"
             warnings.warn(text, RuntimeWarning, stacklevel=2, source=self)
 
@@ -198,43 +204,43 @@ class Run(Generic[Out]):
         self._begun = True
 
     async def _answered(self, watch: Watch | None) -> Answer[Out]:
-        # a run that was left a moment ago still ends, and one runs at a time
+        # only one run at a time: an abandoned run may still be ending
         if self._left:
-            await ended_here(self._left)
+            await wait_for_ended(self._left)
         self.answer = await self._drive_with(self._text, watch)
         return self.answer
 
     def __aiter__(self) -> EventStream:
         self._begin()
-        watched = EventStream(self._answered, self._left)
-        self._task = watched.task
-        return watched
+        stream = EventStream(self._answered, self._left)
+        self._task = stream.task
+        return stream
 
 
 class EventStream:
-    """Events of a run, which it begins; leaving early ends the run.
+    """Stream of a run's events; leaving the `async for` ends the run.
 
-    Not an async generator: after a left `async for`, a generator ends only when the
-    event loop reaches it, and the next line may begin another run.
+    Not an async generator: after `break`, a generator ends only when the event loop
+    reaches it, and the next line may start another run.
     """
 
     def __init__(
         self,
         answered: Callable[[Watch], Coroutine[Any, Any, Answer]],
-        left: Left,
+        left: EndingTasks,
     ) -> None:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        loop, here = asyncio.get_running_loop(), threading.get_ident()
+        loop, thread_id = asyncio.get_running_loop(), threading.get_ident()
 
         def watch(event: Event) -> None:
-            if threading.get_ident() == here:
+            if threading.get_ident() == thread_id:
                 queue.put_nowait(event)
                 return
-            # a command reports progress in its own thread, which wakes nobody here
-            with contextlib.suppress(RuntimeError):  # closed loop: nobody watches
+            # progress is reported in the command's thread, not in this loop's
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(queue.put_nowait, event)
 
-        self._queue, self._loop, self._here, self._left = queue, loop, here, left
+        self._queue, self._loop, self._here, self._left = queue, loop, thread_id, left
         self._is_over = False
         self.task = asyncio.create_task(answered(watch))
         self.task.add_done_callback(lambda _: queue.put_nowait(None))
@@ -273,13 +279,13 @@ class EventStream:
                 self._loop.call_soon_threadsafe(_cancel, self.task, self._left)
 
 
-def _cancel(task: asyncio.Task[Any], left: Left) -> None:
+def _cancel(task: asyncio.Task[Any], left: EndingTasks) -> None:
     left.add(task)
-    task.add_done_callback(_look_at)
+    task.add_done_callback(_retrieve_exception)
     task.add_done_callback(left.discard)
     task.cancel()
 
 
-def _look_at(task: asyncio.Task[Any]) -> None:
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
     if not task.cancelled():
-        task.exception()  # mark it as retrieved: nobody reads this failure
+        task.exception()  # mark it as retrieved: asyncio would log a warning

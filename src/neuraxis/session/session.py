@@ -31,18 +31,18 @@ from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
 from neuraxis.session import build, html
 from neuraxis.session.answer import Answer, Out
-from neuraxis.session.config import RunConfig, take_up
+from neuraxis.session.config import RunConfig, continued_config
 from neuraxis.session.event_loop import SyncLoop, check_sync_close
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.html.cell import watch_in_cell
-from neuraxis.session.inherit import Inherited, inherit, limited, started
-from neuraxis.session.load_plugins import choose_shown, registry_of, shortlist_of
+from neuraxis.session.inherit import Inherited, inherit, session_started, within_parent
+from neuraxis.session.load_plugins import build_registry, build_shortlist, choose_shown
 from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
 from neuraxis.session.past import requirements, resume, waiting
-from neuraxis.session.past.call_ids import CallIds, key_of
+from neuraxis.session.past.call_ids import CallIds, session_key
 from neuraxis.session.prompt import Instructions, Prompts
-from neuraxis.session.run import Run, RunLock, await_all, check_open, run_alone
+from neuraxis.session.run import Run, RunLock, await_all, check_open, run_in_loop
 from neuraxis.session.validation import (
     check_arguments,
     check_calls,
@@ -54,6 +54,8 @@ from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
 from neuraxis.session.workspace import begin_files, read_given, undo_last
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
+
+_JournalArgument = str | Path | Journal | None
 
 
 class Session(Generic[Out]):
@@ -87,7 +89,7 @@ class Session(Generic[Out]):
     """
 
     _earlier = False
-    """Whether `open` makes it, of what the journal holds."""
+    """Whether `open` creates it, to continue a session in the journal."""
 
     @named_arguments
     def __init__(
@@ -110,60 +112,58 @@ class Session(Generic[Out]):
     ) -> None:
         check_arguments(locals())
         options = options or Options()
-        over = inherit(options.parent, policy)
-        self._outer = over.outer
-        settings = over.settings if settings is None else settings
+        budget = budget or Budget()
+        inherited = inherit(options.parent, policy)
+        self._outer = inherited.outer
+        settings = inherited.settings if settings is None else settings
         self.settings = load(Path.cwd()) if settings is None else settings
         check_settings(self.settings)
         limit_threads(self.settings.get("commands.threads"))
-        self.workspace = build.build_workspace(workspace, over, self.settings)
-        own = (over.policy.lock, over.secrets, options.strict)
-        self.registry = registry_of(plugins, self.workspace, *own)
+        self.workspace = build.build_workspace(workspace, inherited, self.settings)
+        checks = (inherited.policy.lock, inherited.secrets, options.strict)
+        self.registry = build_registry(plugins, self.workspace, *checks)
         if policy is not None:
             check_targets(policy, self.registry.targets)
-        self._shortlist = shortlist_of(self.registry, options)
+        self._shortlist = build_shortlist(self.registry, options)
         self.model = build.build_model(model, self.settings, budget)
         self.dialect = build.build_dialect(dialect, options, self.registry)
         shown = build.shown_beside_search(options, self.model, self.dialect)
-        own = (instructions, options.template, output, shown)
-        self._prompts = Prompts(self.registry, self.dialect, *own)
+        texts = (instructions, options.template, output, shown)
+        self._prompts = Prompts(self.registry, self.dialect, *texts)
         self.output = self._prompts.output
         self._deps = deps
         self._open_journal(journal, id)
-        self._open_stores(over, options, journal)
-        self.approvals = Approvals(yes_to=over.policy.yes_to)
-        self._config = self._make_config(over, options, budget or Budget(), approve)
+        self._open_stores(inherited, options, journal)
+        self.approvals = Approvals(yes_to=inherited.policy.yes_to)
+        self._config = self._make_config(inherited, options, budget, approve)
         if id is not None:
             self._begin(options.reopen)
 
-    def _open_journal(
-        self, journal: str | Path | Journal | None, id: str | None
-    ) -> None:
+    def _open_journal(self, journal: _JournalArgument, id: str | None) -> None:
         self.journal = open_journal(journal)
         self.id = id or os.urandom(16).hex()  # it cannot be guessed
         self.journal.claim(self.id)
-        own = self.journal is not journal
-        self._claim = weakref.finalize(self, resume.release, self.journal, self.id, own)
-        self._turn = RunLock()
+        claimed = (self.journal, self.id, self.journal is not journal)
+        self._claim = weakref.finalize(self, resume.release, *claimed)
+        self._lock = RunLock()
         self._unknown = UnknownCalls()
         self._is_cut_off = False
-        around = (self._turn, self._outer, self.workspace, self._unknown)
-        self._sink = EventSink(self.id, self.journal, *around)
+        targets = (self._lock, self._outer, self.workspace, self._unknown)
+        self._sink = EventSink(self.id, self.journal, *targets)
 
     def _open_stores(
-        self, over: Inherited, options: Options, journal: str | Path | Journal | None
+        self, inherited: Inherited, options: Options, journal: _JournalArgument
     ) -> None:
-        """Open what the session keeps: history, assets, origins, files."""
+        """Create the session's history, assets, origins and file history."""
         self.history: list[Message] = []
         self._pending = -1
-        """Messages behind a reply that was not yet acted upon; -1: there is none."""
+        """Number of messages after an unhandled reply; -1: there is none."""
         self.assets = build.build_assets(options, self.id)
-        self.origins = over.origins(self.workspace, self.settings)
-        given = (self.workspace, options, self.id, self.settings, journal)
-        known = over.files(self.workspace)
-        self.files = known or build.build_files(*given, self._sink.emit)
+        self.origins = inherited.origins(self.workspace, self.settings)
+        arguments = (self.workspace, options, self.id, self.settings, journal)
+        history = inherited.files(self.workspace)
+        self.files = history or build.build_files(*arguments, self._sink.emit)
         self.ids = CallIds()
-        """Ids of calls, and of the assets that their results may become."""
         self._announced = False
         self._shows: list[str] = []
         """Attached pictures and files that the next request shows."""
@@ -171,18 +171,18 @@ class Session(Generic[Out]):
         self._engine = InProcess(nested=self._outer is not None)
 
     def _make_config(
-        self, over: Inherited, options: Options, budget: Budget, approve: Approver
+        self, inherited: Inherited, options: Options, budget: Budget, approve: Approver
     ) -> RunConfig:
-        """Return what every run of the session is run with."""
+        """Return the configuration of the session's runs."""
         return RunConfig(
             model=self.model,
             dialect=self.dialect,
             registry=self.registry,
             assets=self.assets,
             engine=self._engine,
-            policy=over.policy,
+            policy=inherited.policy,
             budget=budget,
-            approve=as_async(approve) or over.approve,
+            approve=as_async(approve) or inherited.approve,
             later=build.build_later(approve, options, self._sink),
             prompt_tokens=options.prompt_tokens,
             approval_seconds=options.approval_seconds,
@@ -199,8 +199,8 @@ class Session(Generic[Out]):
             output=self._prompts.output,
             origins=self.origins,
             approvals=self.approvals,
-            secrets=over.secrets,
-            depth=over.depth,
+            secrets=inherited.secrets,
+            depth=inherited.depth,
             session=self.id,
             unknown=self._unknown,
             settled=self._sink.settled if self._sink.is_durable else None,
@@ -220,27 +220,27 @@ class Session(Generic[Out]):
             SessionBusy: the session is already open, here or in another process.
             StorageError: the journal cannot be read.
         """
-        made = cls.__new__(cls)
-        made._earlier = True
-        made.__init__(id=id, **given)
-        return made
+        session = cls.__new__(cls)
+        session._earlier = True
+        session.__init__(id=id, **given)
+        return session
 
     def _begin(self, reopen: bool) -> None:
-        """Load what the journal holds of the session."""
+        """Restore the session from the journal."""
         entries = self.journal.read(self.id)
         if self._earlier != bool(entries) and not reopen:
             self._claim()
-            raise resume.wrong_id(self.id, self.journal, exists=bool(entries))
+            raise resume.wrong_session_id(self.id, self.journal, exists=bool(entries))
         events = [entry.event for entry in entries]
-        key = key_of(events, self._config.key)
-        past = resume.history_of(events, self.dialect)
+        key = session_key(events, self._config.key)
+        past = resume.restore_history(events, self.dialect)
         replay(self.origins, events, past.waits)
-        waiting.restore_yeses(self.approvals, events)
-        for each in (self._unknown, self.files, self.ids):
-            each.replay(events)
+        waiting.restore_approvals(self.approvals, events)
+        for restored in (self._unknown, self.files, self.ids):
+            restored.replay(events)
         self._is_cut_off = past.cut_off
         self._config = replace(self._config, summed=past.summed, key=key)
-        self._pending = past.first_untold
+        self._pending = past.first_unseen
         self.history = resume.restore(past, self.assets, self.origins)
 
     def pending(self) -> tuple[waiting.Question, ...]:
@@ -260,9 +260,9 @@ class Session(Generic[Out]):
         Raises:
             ConfigError: `NoOpenQuestion`, or an argument is invalid.
         """
-        given = self.journal, self.id, question
-        answer = waiting.answer(*given, True, arguments=changed, how=how)
-        waiting.restore_yeses(self.approvals, [answer])
+        target = self.journal, self.id, question
+        answer = waiting.answer(*target, True, arguments=changed, how=how)
+        waiting.restore_approvals(self.approvals, [answer])
 
     def deny(self, question: str, reason: str = "") -> None:
         """Refuse a waiting call; the model is told the reason."""
@@ -296,19 +296,20 @@ class Session(Generic[Out]):
                 the pictures and PDF files, any other a description.
             deps: what commands find as `context.deps`: the user, a connection, ...
         """
-        return Run(partial(self.drive, attach=attach, deps=deps), text, self._turn.left)
+        return Run(partial(self.drive, attach=attach, deps=deps), text, self._lock.left)
 
     def resume(self, *, deps: Any = None) -> Run[Out]:
         """Continue a waiting or interrupted request, without repeating calls."""
         drive = partial(self.drive, deps=deps, is_resumed=True)
-        return Run(drive, "what was cut off", self._turn.left)
+        return Run(drive, "what was cut off", self._lock.left)
 
     def resume_sync(
         self, watch: Watch | None = None, *, deps: Any = None
     ) -> Answer[Out]:
         """Do the same as `resume`, from synchronous code."""
         drive = partial(self.drive, deps=deps, is_resumed=True)
-        return self._loop.run(run_alone(drive, "resume", watch, self._turn, self.model))
+        work = run_in_loop(drive, "resume", watch, self._lock, self.model)
+        return self._loop.run(work)
 
     def run_sync(
         self,
@@ -320,7 +321,7 @@ class Session(Generic[Out]):
     ) -> Answer[Out]:
         """Answer one request from synchronous code; `watch` gets the events."""
         drive = partial(self.drive, attach=attach, deps=deps)
-        return self._loop.run(run_alone(drive, text, watch, self._turn, self.model))
+        return self._loop.run(run_in_loop(drive, text, watch, self._lock, self.model))
 
     @reraise_watch_errors
     async def drive(
@@ -336,33 +337,32 @@ class Session(Generic[Out]):
         check_request(text, watch, attach)
         if watch is None and self._outer is None:
             watch = watch_in_cell()
-        config, turn = limited(self._config, self._outer, deps, self._deps), self._turn
-        turn.begin(self.id, watch)
+        config = within_parent(self._config, self._outer, deps, self._deps)
+        self._lock.begin(self.id, watch)
         try:
-            own = (self.id, self._is_cut_off, self.journal, self.dialect, self.registry)
-            given = (*own, self._shortlist)
-            planned = await requirements.check(*given) if is_resumed else ()
+            loaded = (self.journal, self.dialect, self.registry, self._shortlist)
+            opened = (self.id, self._is_cut_off, *loaded)
+            planned = await requirements.check(*opened) if is_resumed else ()
             await self._prompts.begin(config)
             self._announce(self._sink.emit)
-            asked = None if is_resumed else text
+            request = None if is_resumed else text
             for item in attach:
                 self.attach(Path(item) if isinstance(item, str) else item)
-            config = await take_up(
-                config, asked, self.history, self._pending, self.journal
-            )
+            past = (self.history, self._pending, self.journal)
+            config = await continued_config(config, request, *past)
             self._is_cut_off, self._pending = True, -1
             begin_files(self.files, is_inside=self._outer is not None)
-            choose_shown(self._shortlist, asked or "", self.history, planned)
+            choose_shown(self._shortlist, request or "", self.history, planned)
             shows, self._shows = self._shows, []
-            around = (self._sink.emit, watch is not None, shows)
-            work = converse(asked, config, self.history, *around)
+            reporting = (self._sink.emit, watch is not None, shows)
+            work = converse(request, config, self.history, *reporting)
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
             self._is_cut_off = answer.outcome == "waiting"
-            return turn.noted(answer)
+            return self._lock.with_write_error(answer)
         finally:
             self._sink.forget()
-            turn.end()
+            self._lock.end()
 
     def attach(self, value: Any, description: str = "", *, outside: bool = True) -> str:
         """Store an object and return its id for references (rule B61).
@@ -383,9 +383,9 @@ class Session(Generic[Out]):
         asset_id = self.ids.next()
         if media_type(value):
             self._shows.append(asset_id)
-        kept = self.assets.attach(asset_id, value, description)
+        stored = self.assets.attach(asset_id, value, description)
         self.origins.attached(asset_id, own=not outside)
-        report_stored(asset_id, kept, self._sink.emit, own=not outside)
+        report_stored(asset_id, stored, self._sink.emit, own=not outside)
         return asset_id
 
     async def call(
@@ -425,14 +425,14 @@ class Session(Generic[Out]):
             deps: see `run`.
         """
         check_calls(calls, watch, on_error)
-        config = limited(self._config, self._outer, deps, self._deps, calls)
+        config = within_parent(self._config, self._outer, deps, self._deps, calls)
         config = replace(config, on_error=on_error or config.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         self._announce(emit)
         begin_files(self.files, is_inside=self._outer is not None)
         work = run_calls(calls, config, emit, params)
         results = await (work if self._outer is None else self._outer.hold(work))
-        with suppress(StorageError):  # it is told with the next event
+        with suppress(StorageError):  # the next event reports it
             await self._sink.written()
         return results
 
@@ -443,21 +443,21 @@ class Session(Generic[Out]):
             changed_since: also restore files that were changed after the run; if
                 False, `approve` decides about these, and without it they stay.
         """
-        person = self._config.approve
-        return undo_last(self.files, self.origins, person, self._loop, changed_since)
+        approve = self._config.approve
+        return undo_last(self.files, self.origins, approve, self._loop, changed_since)
 
     def _announce(self, emit: Watch) -> None:
         check_open(self._claim, self.id)
         if not self._announced:
             self._announced = True
-            emit(started(self._config, self._outer, self.history))
+            emit(session_started(self._config, self._outer, self.history))
 
     def prompt(self, messages: Sequence[Message] = ()) -> Prompt:
         """Return the model's prompt: the constant part, then `messages`."""
         return self._prompts.make(messages)
 
     def _repr_html_(self) -> str:
-        return html.of_session(self.id, self.journal.read(self.id), self.assets)
+        return html.render_session(self.id, self.journal.read(self.id), self.assets)
 
     def close(self) -> None:
         """Close the session, so that it can be opened elsewhere.
@@ -465,18 +465,18 @@ class Session(Generic[Out]):
         Postponed while a request is being answered. A plugin whose `close` is an
         `async def` needs `aclose`, or `async with`, in async code.
         """
-        if not self._turn.puts_off(partial(self._close, self._turn.leave)):
+        if not self._lock.postpone(partial(self._close, self._lock.leave)):
             check_sync_close(self.registry.closes_async)
             self._close(self._loop.run)
 
     async def aclose(self) -> None:
         """Do the same as `close`, from async code."""
-        if not self._turn.puts_off(partial(self._close, self._turn.leave)):
-            late: list[Coroutine[Any, Any, Any]] = []
+        if not self._lock.postpone(partial(self._close, self._lock.leave)):
+            closing: list[Coroutine[Any, Any, Any]] = []
             try:
-                self._close(late.append)
+                self._close(closing.append)
             finally:
-                await await_all(reversed(late))
+                await await_all(reversed(closing))
 
     def _close(self, wait: Callable[[Coroutine[Any, Any, Any]], object]) -> None:
         self._engine.close()

@@ -61,7 +61,7 @@ _SHAPES: Mapping[str, tuple[tuple[type, ...], str, str]] = {
         "a function that returns True to approve, 'later', or None",
     ),
 }
-"""Accepted types, and the method that any other object must have."""
+"""Accepted types, and the method that an object of another type must have."""
 _MODEL = "a model's name, such as 'local:', a Model, or a list of these"
 _PARTS = ("name", "stream", "close")
 _ELSEWHERE: Mapping[str, str] = {
@@ -81,20 +81,22 @@ _WORDS = {"on_error": get_args(OnError), "show_results": get_args(ShowResults)}
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:
-    """Raise for the arguments of a session that have a wrong type.
+    """Check the types of a session's arguments.
 
     Raises:
-        ConfigError: one has a wrong type.
+        ConfigError: an argument has a wrong type.
     """
-    given = {name: value for name, value in arguments.items() if name != "self"}
-    _check_plugins(given.get("plugins", ()))
-    for name in _KINDS.keys() & given:
+    arguments_given = {
+        name: value for name, value in arguments.items() if name != "self"
+    }
+    _check_plugins(arguments_given.get("plugins", ()))
+    for name in _KINDS.keys() & arguments_given:
         types, phrase = _KINDS[name]
-        if not isinstance(given[name], types):
-            refuse(name, phrase, given[name])
-    for name in _SHAPES.keys() & given:
+        if not isinstance(arguments_given[name], types):
+            refuse(name, phrase, arguments_given[name])
+    for name in _SHAPES.keys() & arguments_given:
         types, method, phrase = _SHAPES[name]
-        value = given[name]
+        value = arguments_given[name]
         if name == "approve" and value == "later":
             continue
         if not isinstance(value, types) and not (
@@ -103,20 +105,24 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
             and (name in ("approve", "instructions") or not isinstance(value, type))
         ):
             refuse(name, phrase, value)
-    _check_model(given.get("model", ""))
-    _check_approve(given.get("approve"))
-    _check_options(given.get("options"))
-    _check_policy(given.get("policy"))
-    _check_budget(given.get("budget"))
-    id = given.get("id")
+    _check_model(arguments_given.get("model", ""))
+    _check_approve(arguments_given.get("approve"))
+    _check_options(arguments_given.get("options"))
+    _check_policy(arguments_given.get("policy"))
+    _check_budget(arguments_given.get("budget"))
+    id = arguments_given.get("id")
     if id is not None and (not id or not id.isprintable()):
         refuse("id", _ID, id)
     if getattr(arguments.get("self"), "_earlier", False):  # `Session.open`
-        _check_journal_named(given["id"], given["journal"], given["options"])
+        _check_journal_named(
+            arguments_given["id"],
+            arguments_given["journal"],
+            arguments_given["options"],
+        )
 
 
 def named_arguments(init: Init) -> Init:
-    """Make `__init__` of `Session` suggest a name for an argument without one."""
+    """Make `Session.__init__` suggest the name of an unknown argument."""
     code = init.__code__
     known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
 
@@ -145,18 +151,18 @@ def _no_argument(name: str, known: Iterable[str]) -> str:
 
 
 def _check_model(model: Any) -> None:
-    """Refuse what cannot be asked, also within a list."""
+    """Refuse an object that is no model, also within a list."""
     if isinstance(model, list | tuple):
-        for one in cast("Sequence[Any]", model):
-            _check_model(one)
+        for item in cast("Sequence[Any]", model):
+            _check_model(item)
         return
-    lacking = [part for part in _PARTS if not hasattr(model, part)]
-    if isinstance(model, str) or not (lacking or isinstance(model, type)):
+    missing = [part for part in _PARTS if not hasattr(model, part)]
+    if isinstance(model, str) or not (missing or isinstance(model, type)):
         return
     hint = (
         f"; write {model.__name__}(...)"
         if isinstance(model, type)
-        else f", which has no {' or '.join(lacking)}; docs/models.md shows a model "
+        else f", which has no {' or '.join(missing)}; docs/models.md shows a model "
         "of your own"
     )
     raise ConfigError(f"model: expected {_MODEL}, got {describe_given(model)}{hint}")
@@ -167,15 +173,15 @@ def _check_approve(approve: Any) -> None:
     if approve in (None, "later"):
         return
     try:
-        taken = signature(approve)
+        parameters = signature(approve)
     except (TypeError, ValueError):
         return  # a function in C may have no readable signature
     try:
-        taken.bind(None)
+        parameters.bind(None)
     except TypeError:
         raise ConfigError(
             "approve: expected a function of one argument, the question, such as "
-            f"`def approve(asked)`, got one that takes {taken}"
+            f"`def approve(asked)`, got one that takes {parameters}"
         ) from None
 
 
@@ -214,21 +220,21 @@ def _check_texts(name: str, value: Any) -> None:
 
 def _check_plugins(value: Any) -> None:
     is_text = isinstance(value, str | Path)
-    is_one = callable(value)  # a function, a class
+    is_callable = callable(value)  # a function, a class
     if isinstance(value, Iterable) and not (
-        is_text or is_one or isinstance(value, Mapping)
+        is_text or is_callable or isinstance(value, Mapping)
     ):
         return
     hint = ""
     if is_text:
         hint = f"; write plugins=[{str(value)!r}]"
-    elif is_one:
+    elif is_callable:
         hint = f"; write plugins=[{getattr(value, '__name__', '...')}]"
     raise ConfigError(f"plugins: expected a list, got {describe_given(value)}{hint}")
 
 
 def _check_policy(policy: Policy | None) -> None:
-    """Refuse unknown words: they would allow what they were meant to stop."""
+    """Refuse unknown words, which would allow what they were meant to stop."""
     if policy is None or policy is DEFAULT:
         return
     _check_texts("policy.yes_to", policy.yes_to)
@@ -276,8 +282,8 @@ def _check_budget(budget: Budget | None) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    is_one = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_one and value >= 0
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and value >= 0
 
 
 _FIELDS = (
@@ -296,15 +302,15 @@ def _check_journal_named(session: str, journal: Any, options: Any) -> None:
     Opening it would make the file.
 
     Raises:
-        ConfigError: it is in memory, or there is no such file.
+        ConfigError: the journal is in memory, or there is no such file.
     """
     if journal in (None, "memory"):
         raise ConfigError(
             f"Session.open: to go on with {session!r}, name the journal that holds it: "
             "journal=PATH (`neuraxis doctor` says where the command line's is)"
         )
-    begins = getattr(options, "reopen", False)
-    if isinstance(journal, str | Path) and not (begins or Path(journal).exists()):
+    reopens = getattr(options, "reopen", False)
+    if isinstance(journal, str | Path) and not (reopens or Path(journal).exists()):
         raise ConfigError(
             f"session {session!r} is not in the journal {Path(journal).absolute()}: "
             "there is no such file; name the one that holds it, or begin a session "
@@ -313,9 +319,7 @@ def _check_journal_named(session: str, journal: Any, options: Any) -> None:
 
 
 def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
-    """Check that a request is a text, and `watch` a function.
-
-    The text has words; `attach` is a list, and not one thing.
+    """Check a request's text, its `watch` function and its `attach` list.
 
     Raises:
         ConfigError: one has a wrong type, or the request is empty.
@@ -337,14 +341,14 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
     """Check that `calls` is a list of calls; planning checks their contents.
 
     Raises:
-        ConfigError: one is no `Call`, or has a name of a wrong type.
+        ConfigError: an item is no `Call`, or a field of it has a wrong type.
     """
     if calls.__class__ is list:
-        for one in calls:
-            if one.__class__ is not Call or not (
-                one.command.__class__ is one.id.__class__ is str
-                and (one.plugin is None or one.plugin.__class__ is str)
-                and one.name is one.max_items is None
+        for call in calls:
+            if call.__class__ is not Call or not (
+                call.command.__class__ is call.id.__class__ is str
+                and (call.plugin is None or call.plugin.__class__ is str)
+                and call.name is call.max_items is None
             ):
                 break
         else:
@@ -358,42 +362,43 @@ def check_calls(calls: Any, watch: Any = None, on_error: Any = None) -> None:
         raise ConfigError(
             f"calls: expected a list of Call, got {describe_given(calls)}{hint}"
         )
-    for one in cast("Sequence[Any]", calls):
-        if not isinstance(one, Call):
+    for call in cast("Sequence[Any]", calls):
+        if not isinstance(call, Call):
+            hint = _suggest_call(call)
             raise ConfigError(
-                f"call: expected a Call, got {describe_given(one)}; {_call(one)}"
+                f"call: expected a Call, got {describe_given(call)}; {hint}"
             )
         for name, kinds, phrase in _FIELDS:
-            if not isinstance(value := getattr(one, name), kinds):
+            if not isinstance(value := getattr(call, name), kinds):
                 refuse(f"Call.{name}", phrase, value)
 
 
 def check_deps(
-    given: Any, wanted: type[Any] | None, commands: Iterable[Command | None]
+    deps: Any, deps_class: type[Any] | None, commands: Iterable[Command | None]
 ) -> None:
     """Check that a run's `deps` fit the session and its commands.
 
     Raises:
-        ConfigError: it is something else, or nothing.
+        ConfigError: `deps` is missing or of another class.
     """
     how = "as in run(text, deps=...) or resume(deps=...)"
-    if wanted is not None and not isinstance(given, wanted):
-        refuse("deps", f"{wanted.__name__}, {how}", given)
+    if deps_class is not None and not isinstance(deps, deps_class):
+        refuse("deps", f"{deps_class.__name__}, {how}", deps)
     for command in commands:
-        if command is not None and not isinstance(given, command.deps):
+        if command is not None and not isinstance(deps, command.deps):
             kinds = get_args(command.deps) or (command.deps,)
             name = " or ".join(
                 "None" if each is NoneType else each.__name__ for each in kinds
             )
             target = f"{command.plugin.name}.{command.spec.name}"
-            refuse("deps", f"{name}, for the Context of {target}, {how}", given)
+            refuse("deps", f"{name}, for the Context of {target}, {how}", deps)
 
 
 def check_description(text: Any) -> None:
     """Check that the description of an attachment is a text.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: it is no text.
     """
     if not isinstance(text, str):
         refuse("description", "a string", text)
@@ -411,8 +416,8 @@ def _check_watch(watch: Any) -> None:
         )
 
 
-def _call(given: Any) -> str:
-    """Suggest what to write instead of something that is no `Call`."""
+def _suggest_call(given: Any) -> str:
+    """Suggest a correct call instead of an object that is no `Call`."""
     if isinstance(given, Sequence) and not isinstance(given, str):
         return "for several calls write session.call_all([...])"
     name, arguments = "TOOL", "..."

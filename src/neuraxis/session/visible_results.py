@@ -1,11 +1,10 @@
 """Select what the model sees of results (rule C25), with pictures.
 
 By default it sees all of them. With `final`, a result that a later step of the plan has
-taken is shown by its address only: it is stored all the same, for references and for
-commands that show a part of it, but the model neither reads nor pays for its content.
+used is shown as a reference only. It is stored all the same, for references and for
+commands that show a part of it, but the model does not read or pay for its content.
 
-Messages name the pictures and files that they show; the parts that are sent are made of
-the stored objects, once.
+Messages name the assets that they show; `load_parts` adds the pictures and files.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from neuraxis.assets.pictures import part_of
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.dialects.results import json_text
 from neuraxis.errors import CommandError
-from neuraxis.execution.offload import aside
+from neuraxis.execution.offload import in_thread_if
 from neuraxis.messages import Message, Part, Path, Result
 from neuraxis.planning.plan import Plan
 from neuraxis.references.asset_ref import AssetRef, format_url
 
 ShowResults = Literal["all", "final"]
-LITTLE = 200
-"""Bytes of a value that is always shown; an address saves nothing."""
+ALWAYS_SHOWN_BYTES = 200
+"""Maximum bytes of a value that is always shown: a reference would save nothing."""
 
 
 def visible_results(
@@ -38,7 +37,7 @@ def visible_results(
     """Return the results as the model sees them, in the plan's order."""
     if show == "all" or len(results) == 1:
         return results
-    taken = frozenset[str]().union(
+    used = frozenset[str]().union(
         *(
             step.depends
             for step, result in zip(plan.steps, results, strict=True)
@@ -47,29 +46,33 @@ def visible_results(
     )
     return [
         replace(result, stored=True)
-        if result.call.id in taken
+        if result.call.id in used
         and not result.warnings
-        and size_of(result.value, LITTLE) > LITTLE
+        and size_of(result.value, ALWAYS_SHOWN_BYTES) > ALWAYS_SHOWN_BYTES
         else result
         for result in results
     ]
 
 
-def showing(messages: Sequence[Message], results: Sequence[Result]) -> list[Message]:
-    """Return the messages that tell results, with their pictures."""
+def with_shown_assets(
+    messages: Sequence[Message], results: Sequence[Result]
+) -> list[Message]:
+    """Return the messages; the last one names the pictures of the results."""
     shown = tuple(result.call.id for result in results if result.shown)
     return [*messages[:-1], replace(messages[-1], assets=shown)]
 
 
-async def fill_in(history: list[Message], assets: AssetStore) -> None:
-    """Make the parts of the messages behind the last reply, in place."""
-    for here in range(len(history) - 1, -1, -1):
-        message = history[here]
+async def load_parts(history: list[Message], assets: AssetStore) -> None:
+    """Add the parts of the messages after the last reply, in place."""
+    for index in range(len(history) - 1, -1, -1):
+        message = history[index]
         if message.role == "assistant":
-            return  # what stands before it was filled in for that reply
+            return  # earlier messages got their parts before that reply
         if message.assets and not message.parts:
-            made = partial(_parts, message.assets, assets)
-            history[here] = replace(message, parts=await aside(True, made))
+            build_parts = partial(_parts, message.assets, assets)
+            history[index] = replace(
+                message, parts=await in_thread_if(True, build_parts)
+            )
 
 
 def with_parts(messages: Iterable[Message], assets: AssetStore) -> list[Message]:
@@ -81,25 +84,25 @@ def with_parts(messages: Iterable[Message], assets: AssetStore) -> list[Message]
 
 
 def _parts(asset_ids: Sequence[str], assets: AssetStore) -> tuple[Part, ...]:
-    return tuple(part for own in asset_ids for part in _parts_of(own, assets))
+    return tuple(part for asset_id in asset_ids for part in _parts_of(asset_id, assets))
 
 
 def _parts_of(asset_id: str, assets: AssetStore) -> list[Part]:
-    whole = AssetRef(asset_id=asset_id)
+    reference = AssetRef(asset_id=asset_id)
     name = json_text(assets.name(asset_id))[1:-1]
     try:
         root = assets.root(asset_id)
     except ReferenceLost:
-        url = format_url(whole)
+        url = format_url(reference)
         return [Part(media_type="", data=b"", name=name, about="lost", asset=url)]
-    value = of_root(root, whole)
+    value = of_root(root, reference)
     steps = ("content",) if value is root["content"] else ("content", "response")
-    found: list[tuple[Path, Any]] = [(steps, value)]
+    values: list[tuple[Path, Any]] = [(steps, value)]
     if type(value) is list:  # of a step with `for_each`
         items = enumerate(cast("list[Any]", value))
-        found = [((*steps, index), item) for index, item in items]
+        values = [((*steps, index), item) for index, item in items]
     parts: list[Part] = []
-    for path, item in found:
+    for path, item in values:
         try:
             part = part_of(item)
         except CommandError as error:

@@ -1,7 +1,7 @@
 """Guard a caller's `watch` function, which sees events as they happen.
 
-It is the program's own function and may raise. That ends the run and is raised to the
-caller unchanged; it is no failure of the command that the event reports.
+The function is the program's own and may raise. That ends the run, and the caller gets
+the exception unchanged. It must not count as a failure of the reported command.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ T = TypeVar("T")
 
 
 class _WatchFailed(StorageError):
-    """Exception of a `watch`; ends the run, as a broken journal does.
-
-    It must not be taken for a failure of the command whose event was reported.
-    """
+    """Exception of a `watch`; ends the run, as a broken journal does."""
 
     def __init__(self, watch: Watch, raised: Exception) -> None:
         super().__init__(f"what watches the run raised {raised!r}")
-        self.watch, self.raised = watch, raised
+        self.watch = watch
+        self.raised = raised
 
 
 def guard_watch(watch: Watch | None) -> Watch | None:
@@ -35,7 +33,7 @@ def guard_watch(watch: Watch | None) -> Watch | None:
     if watch is None:
         return None
 
-    def tell(event: Event) -> None:
+    def guarded(event: Event) -> None:
         try:
             watch(event)
         except _WatchFailed:
@@ -43,7 +41,7 @@ def guard_watch(watch: Watch | None) -> Watch | None:
         except Exception as raised:
             raise _WatchFailed(watch, raised) from raised
 
-    return tell
+    return guarded
 
 
 def reraise_watch_errors(

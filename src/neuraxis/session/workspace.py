@@ -24,10 +24,10 @@ from neuraxis.specs import Json
 
 
 def make_workspace(workspace: Path) -> None:
-    """Make the folder that commands work in.
+    """Create the folder that commands work in.
 
     Raises:
-        ConfigError: it is a link to elsewhere, a file, or cannot be made.
+        ConfigError: it is a link or a file, or cannot be created.
     """
     mode = _mode(workspace)
     if stat.S_ISDIR(mode):
@@ -52,34 +52,34 @@ def _mode(path: Path) -> int:
     try:
         return os.lstat(path).st_mode
     except OSError:
-        return 0  # making it says why
+        return 0  # creating it reports the reason
 
 
 def begin_files(files: FileHistory, *, is_inside: bool) -> None:
-    """Make the workspace, and begin a run that `undo` takes back."""
+    """Create the workspace, and begin a run that `undo` can revert."""
     make_workspace(files.workspace)
-    if not is_inside:  # such a run is a part of the one around it
+    if not is_inside:  # a nested run is part of its parent's
         files.begin()
 
 
 def is_on_disk(journal: str | Path | Journal | None) -> bool:
-    """Whether what a journal holds outlives the process."""
+    """Return whether the journal outlives the process."""
     path = getattr(journal, "path", journal)
     return isinstance(path, str | Path) and path != "memory"
 
 
 def budget_of(settings: Settings) -> int:
-    """The setting `files.versions_bytes`.
+    """Return the setting `files.versions_bytes`.
 
     Raises:
-        ConfigError: it is no whole number.
+        ConfigError: it is not a whole number.
     """
-    given = settings.get("files.versions_bytes", BUDGET)
+    value = settings.get("files.versions_bytes", BUDGET)
     try:
-        return int(given)
+        return int(value)
     except (TypeError, ValueError, OverflowError):
         raise ConfigError(
-            f"files.versions_bytes: expected a whole number of bytes, got {given!r}"
+            f"files.versions_bytes: expected a whole number of bytes, got {value!r}"
         ) from None
 
 
@@ -90,7 +90,7 @@ def undo_last(
     loop: SyncLoop,
     changed_since: bool,
 ) -> Undone:
-    """Undo the last run; ask about each file that somebody changed since."""
+    """Undo the last run; ask about each file that was changed since."""
     check_flag("changed_since", changed_since)
 
     def agree(path: str) -> bool:
@@ -102,7 +102,7 @@ def undo_last(
             f"{path} was changed after the run; undo replaces what it is now with "
             "what it was before the run"
         )
-        asked = ApprovalAsked(
+        question = ApprovalAsked(
             id=f"undo {path}",
             call={"plugin": "", "command": "undo", "arguments": arguments},
             reason=reason,
@@ -110,13 +110,13 @@ def undo_last(
         )
 
         async def ask() -> bool:
-            return await person(asked) is True
+            return await person(question) is True
 
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             return loop.run(ask())
-        return False  # who is in an event loop passes `changed_since`
+        return False  # in an event loop, the caller passes `changed_since`
 
     undone = files.undo(agree)
     for path in undone.restored:
@@ -125,7 +125,7 @@ def undo_last(
 
 
 def read_given(value: Any, description: str) -> tuple[Any, str]:
-    """Read what a user attaches: a file, or an asset.
+    """Read an attachment: a file, an asset, or any object.
 
     Raises:
         ConfigError: the file cannot be read, or does not match its suffix.

@@ -24,7 +24,7 @@ from neuraxis.events import (
 from neuraxis.journal.memory import MemoryJournal
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
-from neuraxis.session.past.resume import history_of
+from neuraxis.session.past.resume import restore_history
 
 
 @command(effects="once")
@@ -180,7 +180,7 @@ def test_a_plan_of_the_program_does_not_hide_that_of_the_model() -> None:
         CallStarted(id="own", **names, arguments={}, effects="once"),
         CallFinished(id="own", **names, status="done", value="of the program"),
     ]
-    (told,) = history_of(events, find_dialect("intents")).untold
+    (told,) = restore_history(events, find_dialect("intents")).unseen
     assert "unknown" in told.content
     assert "of the program" not in told.content
     assert told.content.count('"tool":"pay"') == 2, told.content
@@ -203,11 +203,11 @@ def test_a_reply_that_a_second_process_ran_is_not_run_by_a_third() -> None:
         CallStarted(**names, arguments={}, effects="once"),
         CallFinished(**names, status="done", value="paid"),
     ]
-    past = history_of([*events, begun], find_dialect("intents"))
+    past = restore_history([*events, begun], find_dialect("intents"))
     assert not past.pending
-    assert "paid" in past.untold[0].content
+    assert "paid" in past.unseen[0].content
     waiting = SessionFinished(outcome="waiting", text="", error="", seconds=0.1)
-    past = history_of([*events, asked, waiting, begun], find_dialect("intents"))
+    past = restore_history([*events, asked, waiting, begun], find_dialect("intents"))
     assert ("a1", "a2") == past.waits
 
 

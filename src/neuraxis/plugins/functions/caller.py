@@ -53,7 +53,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     context_name: str
     """Name of the parameter annotated `Context`, or empty."""
     deps: Any
-    """What `isinstance` takes for the `Shop` of `Context[Shop]`; `object`: anything."""
+    """The class `Shop` of `Context[Shop]`, for `isinstance`; `object`: anything."""
     hints: Mapping[str, Hint]
     """Hints of the parameters that a call may name, in order."""
     defaults: Mapping[str, Any]
@@ -82,50 +82,51 @@ def caller_of(function: Callable[..., Any]) -> Caller:
     """
     written = _hints(function)
     given, function = function, _ended(function)
-    taken = _from_code(given) or _from_signature(given)
+    parameters = _from_code(given) or _from_signature(given)
     context_name, deps = "", cast("Any", object)
     hints: dict[str, Hint] = {}
-    plain = not taken.positional  # Plain JSON values need no conversion.
+    plain = not parameters.positional  # Plain JSON values need no conversion.
     fields: dict[str, Any] = {}
-    for name in taken.names:
+    for name in parameters.names:
         hint = written.get(name, Any)
-        if (given_field := field_of(hint, taken.defaults.get(name))) is not None:
-            hint = _with_field(name, hint, given_field, taken.defaults, fields)
+        if (given_field := field_of(hint, parameters.defaults.get(name))) is not None:
+            hint = _with_field(name, hint, given_field, parameters.defaults, fields)
         kind = _kind(hint)
         if kind is _CONTEXT:
             context_name, deps = name, deps_of(hint)
             continue
         hints[name] = hint
         plain = plain and kind is _PLAIN
-    run = function if plain else _converting(function, hints, taken)
+    run = function if plain else _converting(function, hints, parameters)
     return Caller(
         run=fill_fields(run, fields) if fields else run,
         is_async=_is_async(function),
         context_name=context_name,
         deps=deps,
         hints=hints,
-        defaults=taken.defaults,
-        required=tuple([name for name in hints if name not in taken.defaults]),
-        open=bool(taken.rest),
-        rest=written.get(taken.rest, Any),
+        defaults=parameters.defaults,
+        required=tuple([name for name in hints if name not in parameters.defaults]),
+        open=bool(parameters.rest),
+        rest=written.get(parameters.rest, Any),
         returns=_gathered(written.get("return", _EMPTY)),
     )
 
 
 def deps_of(hint: Hint) -> Any:
-    """Return what the `deps` of a run must be instances of."""
+    """Return the class that a run's `deps` must have."""
     of = typing.get_args(hint) if typing.get_origin(hint) is Context else ()
-    wanted: Any = of[0] if of else object
-    if typing.get_origin(wanted) is typing.Annotated:
-        wanted = wanted.__origin__
-    wanted = object if wanted in (Any, type(None)) else wanted
-    if typing.get_origin(wanted) not in (typing.Union, types.UnionType, None):
-        wanted = typing.get_origin(wanted)  # dict of dict[str, int]
+    deps_class: Any = of[0] if of else object
+    if typing.get_origin(deps_class) is typing.Annotated:
+        deps_class = deps_class.__origin__
+    deps_class = object if deps_class in (Any, type(None)) else deps_class
+    if typing.get_origin(deps_class) not in (typing.Union, types.UnionType, None):
+        deps_class = typing.get_origin(deps_class)  # dict of dict[str, int]
     try:
-        isinstance(object(), wanted)  # None would not be compared with all of a union
+        # not None, which would match the first member of a union at once
+        isinstance(object(), deps_class)
     except TypeError:  # a variable, or a protocol that is not checked when run
         return object
-    return wanted
+    return deps_class
 
 
 def _with_field(
@@ -219,13 +220,13 @@ def _check_self(function: Any, plain: FunctionType, names: Sequence[str]) -> Non
 
 
 def _from_signature(function: Callable[..., Any]) -> _Parameters:
-    whole: Any = function
+    unwrapped: Any = function
     # The wrapped function has other parameters than the `partial`.
-    if isinstance(whole, partial):
-        made = cast("partial[Any]", whole)
-        whole = partial(made.func, *made.args, **made.keywords)
+    if isinstance(unwrapped, partial):
+        applied = cast("partial[Any]", unwrapped)
+        unwrapped = partial(applied.func, *applied.args, **applied.keywords)
     try:
-        signature = inspect.signature(whole)
+        signature = inspect.signature(unwrapped)
     except (ValueError, TypeError) as error:
         raise bad_function(
             spot_of(function), f"its parameters cannot be read: {error}"
@@ -275,20 +276,22 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
 
 def _looked_up(target: Any, written: Mapping[str, Hint]) -> Mapping[str, Hint]:
     """Return the hints with quoted ones resolved in the function's namespace."""
-    known: dict[str, Any] = getattr(target, "__globals__", {})
+    globals_of: dict[str, Any] = getattr(target, "__globals__", {})
     hints: dict[str, Hint] = {}
     for name, hint in written.items():
         # Most quoted hints are the plain name of a class.
-        found = known.get(hint, _BUILTIN.get(hint)) if isinstance(hint, str) else None
-        hints[name] = found if isinstance(found, type) else _reference(hint)
-    stub: Any = FunctionType(_looked_up.__code__, known)
+        value = (
+            globals_of.get(hint, _BUILTIN.get(hint)) if isinstance(hint, str) else None
+        )
+        hints[name] = value if isinstance(value, type) else _reference(hint)
+    stub: Any = FunctionType(_looked_up.__code__, globals_of)
     stub.__annotations__ = hints
     if hasattr(target, "__type_params__"):
         stub.__type_params__ = target.__type_params__
     # Authors import `Context` under TYPE_CHECKING, so the name may be undefined.
-    extra = {} if "Context" in known else {"Context": Context}
+    extra = {} if "Context" in globals_of else {"Context": Context}
     with _looking_up:
-        return typing.get_type_hints(stub, known, extra, include_extras=True)
+        return typing.get_type_hints(stub, globals_of, extra, include_extras=True)
 
 
 def _reference(hint: Hint) -> Hint:
@@ -316,14 +319,14 @@ def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.isasyncgenfunction(last):
 
         async def gathered(*values: Any, **arguments: Any) -> Any:
-            given = function(*values, **arguments)
-            if not hasattr(given, "__aiter__"):
-                return await given if inspect.isawaitable(given) else given
+            result = function(*values, **arguments)
+            if not hasattr(result, "__aiter__"):
+                return await result if inspect.isawaitable(result) else result
             items: list[Any] = []
-            async for item in given:
+            async for item in result:
                 items.append(item)
                 if len(items) > STREAM_ITEMS:
-                    await given.aclose()
+                    await result.aclose()
             # Like any iterator, it is reported if it has too many items.
             return iter(items)
 
@@ -335,8 +338,8 @@ def _ended(function: Callable[..., Any]) -> Callable[..., Any]:
     def awaited(*values: Any, **arguments: Any) -> Any:
         import asyncio  # Imported on first use: asyncio is slow to import.
 
-        given = function(*values, **arguments)
-        return asyncio.run(given) if inspect.iscoroutine(given) else given
+        result = function(*values, **arguments)
+        return asyncio.run(result) if inspect.iscoroutine(result) else result
 
     return awaited
 
@@ -352,35 +355,38 @@ def _is_async(function: Callable[..., Any]) -> bool:
 def _converting(
     function: Callable[..., Any],
     hints: Mapping[str, Hint],
-    taken: _Parameters,
+    parameters: _Parameters,
 ) -> Callable[..., Any]:
     """Return the function with a conversion of its values."""
-    positional = taken.positional
-    made: dict[str, Convert] | None = None
+    positional = parameters.positional
+    conversions: dict[str, Convert] | None = None
 
     def run(*values: Any, **arguments: Any) -> Any:
-        nonlocal made
-        if made is None:  # Compiled at the first call: most commands are never called.
-            found = ((name, converter(hint)) for name, hint in hints.items())
-            made = {name: change for name, change in found if change is not None}
+        nonlocal conversions
+        if conversions is None:
+            # compiled at the first call: most commands are never called
+            converters = ((name, converter(hint)) for name, hint in hints.items())
+            conversions = {
+                name: change for name, change in converters if change is not None
+            }
         if not values and not positional:
-            for name, change in made.items():
+            for name, change in conversions.items():
                 if name in arguments:
                     arguments[name] = _changed(name, change, arguments[name])
             return function(**arguments)
-        given = [
-            _changed(name, made[name], value) if name in made else value
+        converted = [
+            _changed(name, conversions[name], value) if name in conversions else value
             for name, value in zip(hints, values, strict=False)
         ]
-        for name, change in made.items():
+        for name, change in conversions.items():
             if name in arguments:
                 arguments[name] = _changed(name, change, arguments[name])
-        left = [name for name in positional if name in arguments]
-        upto = positional.index(left[-1]) + 1 if left else 0
+        duplicates = [name for name in positional if name in arguments]
+        upto = positional.index(duplicates[-1]) + 1 if duplicates else 0
         # Positional parameters must not have gaps.
-        for name in positional[len(given) : upto]:
-            given.append(arguments.pop(name, taken.defaults.get(name)))
-        return function(*given, **arguments)
+        for name in positional[len(converted) : upto]:
+            converted.append(arguments.pop(name, parameters.defaults.get(name)))
+        return function(*converted, **arguments)
 
     return run
 

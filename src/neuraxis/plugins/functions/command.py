@@ -201,7 +201,7 @@ def plugin_from(
         raise ConfigError(no_method(source, cls))
     where = f"{place_of(cls.__module__)}:{cls.__qualname__}"
     made = _plugin(name or cls.__name__, cls.__doc__, methods, where, config, instance)
-    if not isinstance(source, type):  # an object handed over is closed by its owner
+    if not isinstance(source, type):  # the program closes the objects that it passes
         return made
     own = ("close",) if is_command(getattr(instance, "close", None)) else ()
     return replace(made, close=close_of(instance, own))
@@ -257,7 +257,7 @@ def _plugin(
 def _read(functions: Sequence[Callable[..., Any]]) -> list[Built]:
     """Read functions; the error has the mistakes of all of them."""
     read: dict[str, Built] = {}
-    wrong: list[ManifestProblem] = []
+    problems: list[ManifestProblem] = []
     for function in functions:
         try:
             built = read_function(function)
@@ -265,11 +265,11 @@ def _read(functions: Sequence[Callable[..., Any]]) -> list[Built]:
                 message = f"the command {built.spec.name!r} is declared twice"
                 raise bad_function(spot_of(function), message)
         except ManifestError as error:
-            wrong += error.problems
+            problems += error.problems
         else:
             read[built.spec.name] = built
-    if wrong:
-        raise ManifestError(tuple(wrong))
+    if problems:
+        raise ManifestError(tuple(problems))
     return list(read.values())
 
 
@@ -284,15 +284,15 @@ class Built(Struct, frozen=True, kw_only=True):
 
 def options_of(function: Callable[..., Any]) -> Options:
     """Return the options attached by `@command`, or the defaults."""
-    found = getattr(function, _MARK, None)
-    return found if isinstance(found, Options) else Options(effects=Effects())
+    options = getattr(function, _MARK, None)
+    return options if isinstance(options, Options) else Options(effects=Effects())
 
 
 def read_function(function: Callable[..., Any]) -> Built:
     """Return the spec of one function, and how to call it.
 
     Raises:
-        ManifestError: a hint or what `@command` says cannot be understood.
+        ManifestError: a hint or an option of `@command` is invalid.
     """
     options = options_of(function)
     caller = caller_of(function)
@@ -350,17 +350,17 @@ def _described(caller: Caller, options: Options, doc: Docstring) -> dict[str, Js
             schema["x-asset-ref"] = True
         mark(schema, name, options)
         properties[name] = schema
-    whole: dict[str, Json] = {"type": "object", "properties": properties}
+    parameters: dict[str, Json] = {"type": "object", "properties": properties}
     if caller.required:
-        whole["required"] = list(caller.required)
-    whole["additionalProperties"] = (
+        parameters["required"] = list(caller.required)
+    parameters["additionalProperties"] = (
         (schema_of(caller.rest, defs) or True) if caller.open else False
     )
     if "*" in options.asset_refs:
-        whole["x-asset-ref"] = True
+        parameters["x-asset-ref"] = True
     return {
         "description": options.description or doc.text,
-        "parameters": inlined(whole, defs) if defs.schemas else whole,
+        "parameters": inlined(parameters, defs) if defs.schemas else parameters,
         "response": _response(caller.returns, doc),
     }
 
@@ -368,19 +368,18 @@ def _described(caller: Caller, options: Options, doc: Docstring) -> dict[str, Js
 def _may_be_stored(schema: Mapping[str, Json], defs: Defs) -> bool:
     """Return whether a parameter's values may be too large to be shown.
 
-    A model knows such a list, mapping or object of an earlier answer by its address
-    only.
+    The model sees only a reference to such a list, mapping or object.
     """
     root: dict[str, Json] = {"$defs": defs.schemas}
-    found = arms(resolved(schema, root), root)
-    items = [resolved(as_node(node.get("items")) or {}, root) for node in found]
-    if any("asset_id" in node.get("properties", ()) for node in (*found, *items)):
+    schemas = arms(resolved(schema, root), root)
+    items = [resolved(as_node(node.get("items")) or {}, root) for node in schemas]
+    if any("asset_id" in node.get("properties", ()) for node in (*schemas, *items)):
         return False  # its own field would be read as a reference
     return any(
         node.get("format") == "byte"
         or not {"array", "object"}.isdisjoint(kinds(node))
         or node.keys() <= _REMARKS
-        for node in found
+        for node in schemas
     )
 
 
@@ -416,22 +415,25 @@ def _check(function: Callable[..., Any], options: Options, caller: Caller) -> No
         )
     if wrong := unbound(function, caller.hints):
         raise bad_function(spot, wrong)
-    found = [*_wrong_hints(spot, caller), *_wrong_names(spot, options, caller)]
-    if found:
-        raise ManifestError(tuple(it for error in found for it in error.problems))
+    errors = [*_wrong_hints(spot, caller), *_wrong_names(spot, options, caller)]
+    if errors:
+        raise ManifestError(
+            tuple(problem for error in errors for problem in error.problems)
+        )
 
 
 def _wrong_hints(spot: Spot, caller: Caller) -> Iterator[ManifestError]:
     for name, hint in caller.hints.items():
         yield from _unreadable(spot, name, hint)
         default = caller.defaults.get(name)
-        known = next((item for item in _CHECKED if item is hint), object)
-        accepted = (int, float) if known is float else known
+        checked = next((item for item in _CHECKED if item is hint), object)
+        accepted = (int, float) if checked is float else checked
         if default is not None and not isinstance(default, accepted):
             yield bad_function(
                 spot,
-                f"parameter {name!r}: expected a default of the type {known.__name__}, "
-                f"got {default!r:.40}; change the default or the type",
+                f"parameter {name!r}: expected a default of the type "
+                f"{checked.__name__}, got {default!r:.40}; change the default or the "
+                "type",
             )
     if caller.open:
         yield from _unreadable(spot, "**", caller.rest)

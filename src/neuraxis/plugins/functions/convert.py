@@ -48,8 +48,8 @@ def _float(value: Any) -> Any:
 
 
 def _int(value: Any) -> Any:
-    whole = type(value) is float and value.is_integer()
-    return int(value) if whole else value
+    is_whole = type(value) is float and value.is_integer()
+    return int(value) if is_whole else value
 
 
 def _parsed(cls: type[Any], parse: Callable[[str], Any], shape: str) -> Convert:
@@ -73,14 +73,14 @@ def _seconds(value: Any) -> Any:
     return value
 
 
-def _made(make: Callable[[list[Any]], Any], each: Convert | None) -> Convert:
+def _made(make: Callable[[list[Any]], Any], convert_item: Convert | None) -> Convert:
     """Return a converter from list to another collection."""
 
     def convert(value: Any) -> Any:
         if not isinstance(value, list | tuple):
             return value
         items = list(cast("list[Any]", value))
-        return make(each(items) if each else items)
+        return make(convert_item(items) if convert_item else items)
 
     return convert
 
@@ -134,12 +134,12 @@ def is_plain(hint: Hint) -> bool:
         return False
 
 
-def converter(hint: Hint, around: Mapping[Hint, Any] | None = None) -> Convert | None:
+def converter(hint: Hint, outer: Mapping[Hint, Any] | None = None) -> Convert | None:
     """Return the converter to the hinted type; None if unneeded.
 
     Args:
         hint: the type hint.
-        around: classes whose conversion is being made, for recursive ones.
+        outer: classes whose conversion is being made, for recursive ones.
     """
     try:
         if hint in _NOTHING:
@@ -151,74 +151,74 @@ def converter(hint: Hint, around: Mapping[Hint, Any] | None = None) -> Convert |
         return simple
     if pydantic_hints.is_pydantic(hint):
         return pydantic_hints.converter(hint)
-    known = around or {}
-    if hint in known:
-        return lambda value: known[hint][0](value)
+    cells = outer or {}
+    if hint in cells:
+        return lambda value: cells[hint][0](value)
     origin = typing.get_origin(hint)
     if origin is not None:
         if not hasattr(hint, "__args__"):  # `List` without brackets.
-            return converter(origin, known)
-        return _generic(hint, origin, typing.get_args(hint), known)
+            return converter(origin, cells)
+        return _generic(hint, origin, typing.get_args(hint), cells)
     if isinstance(hint, typing.NewType):
-        return converter(hint.__supertype__, known)
+        return converter(hint.__supertype__, cells)
     if isinstance(hint, typing.TypeVar):
-        return converter(hint.__bound__, known) if hint.__bound__ else None
+        return converter(hint.__bound__, cells) if hint.__bound__ else None
     if hasattr(hint, "__value__"):
-        return converter(hint.__value__, known)
-    return _class(cast("type[Any]", hint), known) if isinstance(hint, type) else None
+        return converter(hint.__value__, cells)
+    return _class(cast("type[Any]", hint), cells) if isinstance(hint, type) else None
 
 
 def _generic(
-    hint: Hint, origin: Hint, args: tuple[Hint, ...], around: Mapping[Hint, Any]
+    hint: Hint, origin: Hint, args: tuple[Hint, ...], outer: Mapping[Hint, Any]
 ) -> Convert | None:
     if is_union(hint):
-        return _union(args, around)
+        return _union(args, outer)
     if origin in (
         typing.Annotated, typing.Required, typing.NotRequired, typing.Final,
     ):  # fmt: skip
-        return converter(args[0], around)
+        return converter(args[0], outer)
     if origin is typing.Literal:
         members = [value for value in args if isinstance(value, enum.Enum)]
-        return converter(type(members[0]), around) if members else None
+        return converter(type(members[0]), outer) if members else None
     if origin in LISTS:
-        if typing.is_typeddict(args[0]) and args[0] not in around:
-            return _records(args[0], around)
-        return _list(converter(args[0], around))
+        if typing.is_typeddict(args[0]) and args[0] not in outer:
+            return _records(args[0], outer)
+        return _list(converter(args[0], outer))
     if origin in SETS:
         return _made(
-            frozenset if origin is frozenset else set, _list(converter(args[0], around))
+            frozenset if origin is frozenset else set, _list(converter(args[0], outer))
         )
     if origin is tuple:
-        return _tuple(args, around)
+        return _tuple(args, outer)
     if origin in MAPPINGS:
-        return _mapping(args, around)
+        return _mapping(args, outer)
     if origin in _DICTS:
         # A `Counter` has integers as values.
-        inner, make = _mapping((*args, int)[:2], around), _DICTS[origin]
+        inner, make = _mapping((*args, int)[:2], outer), _DICTS[origin]
         return lambda value: make(inner(value) if inner else value)
-    return _class(origin, around) if isinstance(origin, type) else None
+    return _class(origin, outer) if isinstance(origin, type) else None
 
 
-def _list(each: Convert | None) -> Convert | None:
-    if each is None:
+def _list(converter_of_item: Convert | None) -> Convert | None:
+    if converter_of_item is None:
         return None
-    one = each
+    convert_item = converter_of_item
 
     def convert(value: Any) -> Any:
         if not isinstance(value, list):
             return value
         items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - `cast` is a call
-        return [one(item) for item in items]
+        return [convert_item(item) for item in items]
 
     return convert
 
 
-def _records(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
+def _records(hint: type[Any], outer: Mapping[Hint, Any]) -> Convert | None:
     """Return a converter for lists of objects; often no item changes."""
-    changes = _changes(hint, {**around, hint: []})
-    every = _list(_fields(hint, dict, around))
-    others = _numbers(changes)
-    if every is None or len(others) < len(changes):
+    changes = _changes(hint, {**outer, hint: []})
+    every = _list(_fields(hint, dict, outer))
+    numeric_fields = _numbers(changes)
+    if every is None or len(numeric_fields) < len(changes):
         return every
 
     def convert(value: Any) -> Any:
@@ -229,8 +229,8 @@ def _records(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
             for item in items:
                 if item.__class__ is not dict:
                     return every(items)
-                for name, other in others:
-                    if item[name].__class__ is other:
+                for name, fallback in numeric_fields:
+                    if item[name].__class__ is fallback:
                         return every(items)
         except KeyError:
             return every(items)  # A field may be missing.
@@ -239,10 +239,10 @@ def _records(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
     return convert
 
 
-def _tuple(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert:
+def _tuple(args: tuple[Hint, ...], outer: Mapping[Hint, Any]) -> Convert:
     if args[1:] == (Ellipsis,):
-        return _made(tuple, _list(converter(args[0], around)))
-    parts = [converter(arg, around) for arg in args]
+        return _made(tuple, _list(converter(args[0], outer)))
+    converters = [converter(arg, outer) for arg in args]
 
     def convert(value: Any) -> Any:
         if not isinstance(value, list):
@@ -250,15 +250,15 @@ def _tuple(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert:
         items = cast("list[Any]", value)
         return tuple(
             part(item) if part else item
-            for part, item in zip(parts, items, strict=False)
+            for part, item in zip(converters, items, strict=False)
         )
 
     return convert
 
 
-def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
-    key_of = key_converter(args[0]) or converter(args[0], around)
-    value_of = converter(args[1], around)
+def _mapping(args: tuple[Hint, ...], outer: Mapping[Hint, Any]) -> Convert | None:
+    key_of = key_converter(args[0]) or converter(args[0], outer)
+    value_of = converter(args[1], outer)
     if key_of is None and value_of is None:
         return None
 
@@ -273,9 +273,9 @@ def _mapping(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | No
     return convert
 
 
-def _union(args: tuple[Hint, ...], around: Mapping[Hint, Any]) -> Convert | None:
+def _union(args: tuple[Hint, ...], outer: Mapping[Hint, Any]) -> Convert | None:
     """Convert to the first alternative whose schema accepts the value."""
-    choices = [(arg, converter(arg, around)) for arg in args]
+    choices = [(arg, converter(arg, outer)) for arg in args]
     working = [(arg, convert) for arg, convert in choices if convert is not None]
     if not working:
         return None
@@ -303,16 +303,16 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | list | dict)
 
 
-def _class(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
+def _class(hint: type[Any], outer: Mapping[Hint, Any]) -> Convert | None:
     if issubclass(hint, enum.Enum):
         members = enum_values(hint)
         return lambda value: (
             value if isinstance(value, hint) else members.get(value, value)
         )
     if dataclasses.is_dataclass(hint) or is_named_tuple(hint) or is_struct(hint):
-        return _fields(hint, hint, around)
+        return _fields(hint, hint, outer)
     if typing.is_typeddict(hint):
-        return _fields(hint, dict, around)
+        return _fields(hint, dict, outer)
     if hint in _DICTS:
         return _DICTS[hint]
     for base in hint.__mro__[1:-1]:
@@ -322,32 +322,32 @@ def _class(hint: type[Any], around: Mapping[Hint, Any]) -> Convert | None:
 
 
 def _fields(
-    hint: type[Any], make: Callable[..., Any], around: Mapping[Hint, Any]
+    hint: type[Any], make: Callable[..., Any], outer: Mapping[Hint, Any]
 ) -> Convert:
     # The cell is filled last, so that a recursive class finds it.
     cell: list[Convert] = []
-    changes = _changes(hint, {**around, hint: cell})
+    changes = _changes(hint, {**outer, hint: cell})
     # Usually a number already has the right type and nothing changes.
-    others = _numbers(changes)
+    numeric_fields = _numbers(changes)
     made_inside = _made_inside(hint)
     names = {key: name for name, key in json_names(hint).items() if key != name}
     is_same = not made_inside and not names
-    only_numbers = len(others) == len(changes) and is_same
+    only_numbers = len(numeric_fields) == len(changes) and is_same
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        given: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType] - `cast` is a call
+        fields: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType] - `cast` is a call
         if only_numbers:
-            for name, other in others:
-                if given.get(name).__class__ is other:
+            for name, fallback in numeric_fields:
+                if fields.get(name).__class__ is fallback:
                     break
             else:
-                return given if make is dict else make(**given)
+                return fields if make is dict else make(**fields)
         return make(
             **{
                 names.get(key, key): changes[key](item) if key in changes else item
-                for key, item in given.items()
+                for key, item in fields.items()
                 if key not in made_inside
             }
         )
@@ -363,12 +363,12 @@ def _made_inside(hint: type[Any]) -> frozenset[str]:
     return frozenset([item.name for item in dataclasses.fields(hint) if not item.init])
 
 
-def _changes(hint: type[Any], known: Mapping[Hint, Any]) -> dict[str, Convert]:
+def _changes(hint: type[Any], outer: Mapping[Hint, Any]) -> dict[str, Convert]:
     """Return the converters of a class's fields by key in JSON."""
     changes: dict[str, Convert] = {}
     names = json_names(hint)
     for name, field_hint in field_hints(hint).items():
-        change = converter(field_hint, known)
+        change = converter(field_hint, outer)
         if change is not None:
             changes[names.get(name, name)] = change
     return changes

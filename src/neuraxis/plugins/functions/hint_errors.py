@@ -1,7 +1,7 @@
 """Explain a type hint that has no schema and suggest a replacement.
 
-The author is told at registration, with the function and the parameter. This module is
-imported only when something is wrong.
+The error is raised at registration and names the function and the parameter. This
+module is imported only for errors.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def fault(where: Spot, name: str, hint: Hint, error: Exception) -> ManifestError
     Args:
         where: the function, for the message.
         name: the parameter, or `return`.
-        hint: what stands there.
-        error: what understanding it raised.
+        hint: the invalid hint.
+        error: the exception that it raised.
     """
     if isinstance(error, NoType):
         if error.why:
@@ -80,7 +80,7 @@ def fault(where: Spot, name: str, hint: Hint, error: Exception) -> ManifestError
 
 
 def instead(hint: Hint, inside: str = "") -> str:
-    """Return what is expected, what was given, and what to write."""
+    """Return the expectation, the actual hint, and a replacement."""
     count = len(typing.get_args(hint))
     if typing.get_origin(hint) is typing.Literal:
         return (
@@ -90,8 +90,8 @@ def instead(hint: Hint, inside: str = "") -> str:
     if count:
         types = "1 type" if count == 1 else f"{count} types"
         return f"{shown(hint)}{inside} has {types}; {_counted(hint)}"
-    given, advice = _read(hint)
-    return f"expected a type, got {given}{inside}; {advice}"
+    actual, advice = _read(hint)
+    return f"expected a type, got {actual}{inside}; {advice}"
 
 
 def unresolved(
@@ -104,13 +104,13 @@ def unresolved(
         hints: all of its hints.
         look_up: raises for each that is wrong.
     """
-    found: list[ManifestProblem] = []
+    problems: list[ManifestProblem] = []
     for name, hint in hints.items():
         try:
             look_up(hint)
         except UNREADABLE as error:
-            found += _bad(where, name, _cause(hint, error)).problems
-    return ManifestError(tuple(found))
+            problems += _bad(where, name, _cause(hint, error)).problems
+    return ManifestError(tuple(problems))
 
 
 def shown(hint: Hint) -> str:
@@ -152,7 +152,7 @@ def _counted(hint: Hint) -> str:
 
 
 def _read(hint: Hint) -> tuple[str, str]:
-    """Return what a non-type is, and what to write instead."""
+    """Describe a value that is no type; return a replacement, too."""
     if _is_function(hint):
         return f"the function {shown(hint)}", f"write {_class_for(hint)}"
     for bare, example in _BARE.items():
@@ -173,19 +173,19 @@ def _read(hint: Hint) -> tuple[str, str]:
 
 def _read_value(hint: Hint) -> tuple[str, str]:
     if isinstance(hint, tuple | list | dict | set):
-        held = cast("Any", hint)
-        kind = type(held).__name__
-        parts = [shown(part) for part in held]
+        container = cast("Any", hint)
+        kind = type(container).__name__
+        parts = [shown(part) for part in container]
         either = " | ".join(parts) or "Any"
-        given = f"the {kind} {shown(held)}"
+        actual = f"the {kind} {shown(container)}"
         if isinstance(hint, dict):
             values = cast("Any", hint).values()
             value = " | ".join(dict.fromkeys(shown(part) for part in values)) or "Any"
-            return given, f"write dict[{either if parts else 'str'}, {value}]"
+            return actual, f"write dict[{either if parts else 'str'}, {value}]"
         if isinstance(hint, tuple):
-            one = ", ".join(parts) or "()"
-            return given, f"write {either}, or tuple[{one}] for one of each"
-        return given, f"write {kind}[{either}]"
+            inner = ", ".join(parts) or "()"
+            return actual, f"write {either}, or tuple[{inner}] for one of each"
+        return actual, f"write {kind}[{either}]"
     cls = type(hint).__qualname__
     if isinstance(hint, bool | int | float | str | bytes):
         return (
@@ -208,29 +208,29 @@ def _class_for(function: Any) -> str:
 
 def _cause(hint: Hint, error: BaseException) -> str:
     """Return why a quoted hint cannot be resolved, and the fix."""
-    whole = hint if isinstance(hint, str) else shown(hint)
-    text = _cut(whole)
+    whole_hint = hint if isinstance(hint, str) else shown(hint)
+    text = _cut(whole_hint)
     if isinstance(error, NameError):
-        name = error.name or whole
+        name = error.name or whole_hint
         return f"{text}: name {_cut(name)!r} is not defined. {_missing(name)}"
     first = str(error).partition("\n")[0][:200]
-    if any(word in whole for word in ("any |", "| any", "any|", "|any")):
+    if any(word in whole_hint for word in ("any |", "| any", "any|", "|any")):
         return f"{text}: any is a function; write {_ANY} instead"
     if isinstance(error, AttributeError):
         return f"{text}: {first}. Write a name that is there"
     if isinstance(error, SyntaxError) or not text.strip():
         return f"{text!r}: expected a type, such as str, int | None or list[str]"
     if "must evaluate to types" in first:
-        inside = _cut(whole.strip("()[] ").replace(", ", " | "))
+        inside = _cut(whole_hint.strip("()[] ").replace(", ", " | "))
         return f"{text}: expected a type; write {inside}, or tuple[...] for one of each"
-    if "Optional" in whole:
+    if "Optional" in whole_hint:
         return f"{text}: {first} Write, say, int | str | None"
     return f"{text}: the type hint cannot be resolved: {first}"
 
 
 def _missing(name: str) -> str:
-    if (own := _WORDS.get(name)) is not None:
-        return f"Write {own}, Python's name of it"
+    if (advice := _WORDS.get(name)) is not None:
+        return f"Write {advice}, Python's name of it"
     if hasattr(typing, name):
         return f"Write above: from typing import {name}"
     if close := nearest(name, _COMMON, 1):

@@ -115,11 +115,11 @@ def has_forward(hint: Hint) -> bool:
 def field_hints(hint: Hint) -> Mapping[str, Hint]:
     """Return the hints of a class's fields, including `Annotated` metadata."""
     if dataclasses.is_dataclass(hint):
-        found = {item.name: item.type for item in dataclasses.fields(hint)}
+        hints = {item.name: item.type for item in dataclasses.fields(hint)}
     else:
-        found = hint.__annotations__ if typing.is_typeddict(hint) else {"": ""}
-    if not any(has_forward(part) for part in found.values()):
-        return found
+        hints = hint.__annotations__ if typing.is_typeddict(hint) else {"": ""}
+    if not any(has_forward(part) for part in hints.values()):
+        return hints
     return _resolved_hints(hint)
 
 
@@ -132,8 +132,12 @@ def _resolved_hints(hint: Hint) -> Mapping[str, Hint]:
 def required_keys(hint: Hint) -> frozenset[str]:
     """Return the required keys of a TypedDict; Python misreads quoted hints."""
     keys = set(getattr(hint, "__required_keys__", frozenset[str]()))
-    for name, own in field_hints(hint).items():
-        inner = typing.get_args(own)[0] if hasattr(own, "__metadata__") else own
+    for name, hint_of_field in field_hints(hint).items():
+        inner = (
+            typing.get_args(hint_of_field)[0]
+            if hasattr(hint_of_field, "__metadata__")
+            else hint_of_field
+        )
         if typing.get_origin(inner) is typing.NotRequired:
             keys.discard(name)
         elif typing.get_origin(inner) is typing.Required:
@@ -143,8 +147,10 @@ def required_keys(hint: Hint) -> frozenset[str]:
 
 def check_count(hint: Hint, origin: Hint, args: tuple[Hint, ...]) -> None:
     """Check the number of types in the brackets of a generic."""
-    wanted = 1 if origin in LISTS or origin in SETS else 2 if origin in MAPPINGS else 0
-    if wanted and len(args) != wanted:
+    expected = (
+        1 if origin in LISTS or origin in SETS else 2 if origin in MAPPINGS else 0
+    )
+    if expected and len(args) != expected:
         raise NoType(hint)
     if origin is tuple and Ellipsis in args and (len(args), args[-1]) != (2, ...):
         raise NoType(hint)

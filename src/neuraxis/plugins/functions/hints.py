@@ -64,8 +64,8 @@ class Defs(Struct):
 
     def name(self, hint: type[Any]) -> str:
         """Return the class's name, made unique."""
-        if (known := self.names.get(hint)) is not None:
-            return known
+        if (used_name := self.names.get(hint)) is not None:
+            return used_name
         name = hint.__name__
         while name in self.schemas:
             name += "_"
@@ -196,10 +196,10 @@ def _generic(
         if not isinstance(args[0], type):
             schema_of(args[0], Defs())  # A schema does not describe the keys.
         values = schema_of(args[1], defs)
-        own: dict[str, Json] = {} if args[0] in (str, Any) else {KEYS_KEY: True}
+        key_flag: dict[str, Json] = {} if args[0] in (str, Any) else {KEYS_KEY: True}
         if keys := key_schema(args[0]):
-            own["propertyNames"] = keys
-        return {"type": "object", "additionalProperties": values, **own}
+            key_flag["propertyNames"] = keys
+        return {"type": "object", "additionalProperties": values, **key_flag}
     return schema_of(origin, defs) if isinstance(origin, type) else _opaque(hint)
 
 
@@ -259,9 +259,9 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
         if hint.__struct_config__.array_like:
             why = "has array_like=True, and a model writes the names of fields; leave"
             raise NoType(hint, why=f"{hint.__qualname__} {why} it out")
-        found = msgspec.structs.fields(hint)
-        needed = [item.name for item in found if item.required]
-        return _object(hint, [item.name for item in found], needed, defs)
+        struct_fields = msgspec.structs.fields(hint)
+        needed = [item.name for item in struct_fields if item.required]
+        return _object(hint, [item.name for item in struct_fields], needed, defs)
     if is_named_tuple(hint):
         defaults: Any = getattr(hint, "_field_defaults", {})
         names: list[str] = list(getattr(hint, "_fields", ()))
@@ -308,14 +308,14 @@ def _object(
     schema: dict[str, Json] = {"type": "object"}
     defs.schemas[name] = schema
     hints = field_hints(hint)
-    own = hint.__dict__.get("__doc__") or ""
-    doc = read_docstring("" if own.startswith(f"{hint.__name__}(") else own)
+    own_doc = hint.__dict__.get("__doc__") or ""
+    doc = read_docstring("" if own_doc.startswith(f"{hint.__name__}(") else own_doc)
     if doc.text:
         schema["description"] = doc.text
-    said, tag = json_names(hint), tag_of(hint)
+    json_keys, tag = json_names(hint), tag_of(hint)
     properties: dict[str, Json] = {key: literal_of([tag[key]]) for key in tag}
     for field_name in names:
-        key = said.get(field_name, field_name)
+        key = json_keys.get(field_name, field_name)
         try:
             properties[key] = schema_of(hints.get(field_name, Any), defs)
         except NoType as error:
@@ -328,7 +328,7 @@ def _object(
             properties[key]["description"] = text
     schema["properties"] = properties
     if required or tag:
-        schema["required"] = [*tag, *(said.get(name, name) for name in required)]
+        schema["required"] = [*tag, *(json_keys.get(name, name) for name in required)]
     schema["additionalProperties"] = False
     used: dict[str, Json] = {}
     _used_defs(properties, defs.schemas, used)

@@ -36,13 +36,13 @@ def make_instance(cls: type[Any], config: Callable[[], Mapping[str, Json]]) -> A
         parameters = inspect.signature(cls).parameters.values()
     except ValueError:
         return cls()  # A class in C, as `dict`, has no readable signature.
-    taken = [
+    accepted = [
         parameter
         for parameter in parameters
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     ]
-    needed = [parameter for parameter in taken if parameter.default is _EMPTY]
-    named = [parameter for parameter in taken if parameter.name == "config"]
+    needed = [parameter for parameter in accepted if parameter.default is _EMPTY]
+    named = [parameter for parameter in accepted if parameter.name == "config"]
     if any(parameter not in named for parameter in needed):
         names = ", ".join([parameter.name for parameter in needed])
         raise ConfigError(
@@ -53,12 +53,12 @@ def make_instance(cls: type[Any], config: Callable[[], Mapping[str, Json]]) -> A
     for parameter in named:
         if parameter.kind is not parameter.POSITIONAL_ONLY:
             return cls(**{parameter.name: config()})
-        if parameter is taken[0]:
+        if parameter is accepted[0]:
             return cls(config())
     return cls()
 
 
-def close_of(made: Any, commands: Container[str]) -> Callable[[], Any] | None:
+def close_of(instance: Any, commands: Container[str]) -> Callable[[], Any] | None:
     """Return the `close` of an object, unless it is a command."""
-    close = getattr(made, "close", None)
+    close = getattr(instance, "close", None)
     return close if callable(close) and "close" not in commands else None

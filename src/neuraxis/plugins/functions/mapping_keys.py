@@ -95,15 +95,15 @@ def _members(hint: Hint) -> dict[str, Any] | None:
         return {str(text): member for text, member in enum_values(hint).items()}
     if typing.get_origin(hint) is not typing.Literal:
         return None
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for value in typing.get_args(hint):
         if isinstance(value, enum.Enum):
             known = enum_values(type(value))
-            found |= {str(text): it for text, it in known.items() if it is value}
+            members |= {str(text): it for text, it in known.items() if it is value}
         elif isinstance(value, bool):
-            found["true" if value else "false"] = value
+            members["true" if value else "false"] = value
         elif isinstance(value, str | int):
-            found[str(value)] = value
+            members[str(value)] = value
         else:
             return None
-    return found
+    return members

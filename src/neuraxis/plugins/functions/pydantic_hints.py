@@ -1,6 +1,6 @@
 """Hints that pydantic reads: its models, its types, and validators in `Annotated`.
 
-One rule: what pydantic made or decorated has pydantic's schema, check and message.
+Classes and types of pydantic have pydantic's schema, check and error message.
 pydantic is never imported for a program that does not use it.
 """
 
@@ -34,7 +34,7 @@ def is_pydantic(hint: Any) -> bool:
 
 
 def _is_validator(extra: Any) -> bool:
-    """Return whether it means more than JSON Schema says."""
+    """Return whether an annotation checks more than JSON Schema can."""
     if hasattr(extra, _HOOK):
         return True
     cls: Any = extra.__class__ if not isinstance(extra, type) else extra
@@ -52,7 +52,7 @@ def json_schema(hint: Any, template: str) -> dict[str, Json]:
     """Return pydantic's schema of the hint; its classes are under `$defs`.
 
     Args:
-        hint: what pydantic reads.
+        hint: a hint that pydantic reads.
         template: form of a reference to a class, with `{model}` for its name.
     """
     schema = _adapter(hint).json_schema(ref_template=template)

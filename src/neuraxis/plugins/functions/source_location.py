@@ -1,4 +1,4 @@
-"""Tell where a function stands, for errors and warnings."""
+"""Source location of a function, for errors and warnings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Spot(Struct, frozen=True):
 
 
 def spot_of(function: Any) -> Spot:
-    """Return where a function stands; the module of one without a file."""
+    """Return a function's file and line, or else its module."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     name = name.rpartition("<locals>.")[2]
     code = code_of(function)

@@ -109,12 +109,12 @@ def unbound(function: Any, names: Iterable[str]) -> str:
 def wrongly_documented(
     function: Any, documented: Iterable[str], names: Collection[str]
 ) -> Iterator[str]:
-    """Tell which parameters a docstring describes that are not there.
+    """Return warnings for documented parameters that do not exist.
 
     Args:
-        function: the one with the docstring.
+        function: the function with the docstring.
         documented: the names in the docstring.
-        names: the parameters that there are.
+        names: the function's parameters.
     """
     code = code_of(function)
     # of a `partial`, and of a function in a decorator, those of what is inside
@@ -122,15 +122,15 @@ def wrongly_documented(
     for name in documented:
         if name not in names and name not in inner:
             hint = did_you_mean(nearest(name, tuple(names), 1))
-            there = ", ".join(names) or "none"
+            available = ", ".join(names) or "none"
             yield (
                 f"the docstring describes a parameter {name!r}, which the function "
-                f"does not have.{hint} Parameters are: {there}"
+                f"does not have.{hint} Parameters are: {available}"
             )
 
 
 def untyped(names: Iterable[str]) -> Iterator[str]:
-    """Tell of parameters without a type hint."""
+    """Return warnings for parameters without a type hint."""
     for name in sorted(names):
         hint = f"; write `{name}: Context` for the runtime's"
         yield (
@@ -169,14 +169,16 @@ def none_marked(module: ModuleType, is_command: Callable[[Any], bool]) -> str:
             f"in Python hand the class over, plugins=[{name}], or make functions of "
             "its methods"
         )
-    there = [
+    candidates = [
         key
         for key, value in vars(module).items()
         if isinstance(value, FunctionType) and value.__module__ == module.__name__
     ]
-    if not there:
+    if not candidates:
         return message + "Mark the functions that a model may call with @command"
-    marked = f"Write @command above the functions that a model may call: {there[0]}"
+    marked = (
+        f"Write @command above the functions that a model may call: {candidates[0]}"
+    )
     return message + marked
 
 
@@ -185,7 +187,7 @@ _BRIDGES = {
     "pydantic_ai": "from_pydantic_ai",
     "smolagents": "from_smolagents",
 }
-"""What makes a plugin of another framework's tools, by its package."""
+"""Function that converts a framework's tools, by the framework's package."""
 
 
 def _tops(cls: type[Any]) -> list[str]:
@@ -196,9 +198,9 @@ def no_method(source: Any, cls: type[Any]) -> str:
     """Return advice for a source that is no plugin of any kind."""
     # For a plain value, the value is more helpful than its class.
     is_plain = cls.__module__ == "builtins"
-    given = f"{source!r:.80}" if is_plain else class_name(cls)
+    actual = f"{source!r:.80}" if is_plain else class_name(cls)
     message = (
-        f"plugin {given}: expected a function, or a class with methods marked by "
+        f"plugin {actual}: expected a function, or a class with methods marked by "
         "@command, and found no such method. "
     )
     maker = next((_BRIDGES[top] for top in _tops(cls) if top in _BRIDGES), "")
@@ -251,7 +253,7 @@ def is_time_limit(value: Any) -> TypeGuard[float]:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """Return what is expected instead of the value; empty if valid."""
+    """Return the expectation that a value violates, or ""."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if name == "time_limit" and not is_time_limit(value):
         return TIME_LIMIT

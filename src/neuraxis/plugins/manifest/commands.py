@@ -71,9 +71,9 @@ def read_commands(
         )
         notes.error(("commands",), message)
         return ()
-    found: list[NotationProblem] = []
-    types = collect_types(root, problems=found)
-    for problem in found:  # a type of the whole file: no command can be left out
+    problems: list[NotationProblem] = []
+    types = collect_types(root, problems=problems)
+    for problem in problems:  # a type of the whole file: no command can be left out
         severity = "warning" if problem.severity == "warning" else "error"
         notes.error(problem.path, problem.message, severity)
     specs: dict[str, CommandSpec] = {}
@@ -101,8 +101,8 @@ def _without(
     specs: Mapping[str, CommandSpec], left_out: set[str], notes: Notes
 ) -> tuple[CommandSpec, ...]:
     """Leave commands out; if none remains, their mistakes are errors."""
-    others = tuple(spec for name, spec in specs.items() if name not in left_out)
-    severity = "warning" if others and not notes.strict else "error"
+    remaining = tuple(spec for name, spec in specs.items() if name not in left_out)
+    severity = "warning" if remaining and not notes.strict else "error"
     hint = "; the command is left out" if severity == "warning" else ""
     notes.found[:] = [
         replace(problem, severity=severity, message=f"{problem.message}{hint}")
@@ -110,17 +110,17 @@ def _without(
         else problem
         for problem in notes.found
     ]
-    return others
+    return remaining
 
 
 def _command(
     command: Mapping[str, Json], place: Place, types: TypeTable, notes: Notes
 ) -> CommandSpec:
     notes.unknown(command, _KEYS, place, ("command_name",))
-    given = command.get("command_name")
-    name = notes.text(given, (*place, "command_name"))
+    raw_name = command.get("command_name")
+    name = notes.text(raw_name, (*place, "command_name"))
     if name is None:
-        if given is None or isinstance(given, str):
+        if raw_name is None or isinstance(raw_name, str):
             notes.error(place, "command_name: expected the name of the command")
     elif not name.isprintable():
         where = (*place, "command_name")
@@ -150,15 +150,15 @@ def _command(
     )
 
 
-def _note(found: list[NotationProblem], place: Place, notes: Notes) -> None:
-    for problem in found:
+def _note(problems: list[NotationProblem], place: Place, notes: Notes) -> None:
+    for problem in problems:
         notes.error((*place, *problem.path), problem.message, problem.severity)
 
 
 def _parameters(
     command: Mapping[str, Json], place: Place, types: TypeTable, notes: Notes
 ) -> dict[str, Json]:
-    found: list[NotationProblem] = []
+    problems: list[NotationProblem] = []
     if "parameters" in command and "parameter" in command:
         notes.error(
             (*place, "parameter"),
@@ -170,8 +170,8 @@ def _parameters(
         where = (*place, "parameters")
         if isinstance(nodes, dict):
             return _other_form(where, "a list", "a mapping", types, notes)
-        schema = _rooted(parameters_schema(nodes, types, problems=found))
-        _note(found, where, notes)
+        schema = _rooted(parameters_schema(nodes, types, problems=problems))
+        _note(problems, where, notes)
         if isinstance(nodes, list):
             _lint_v1(cast("list[Json]", nodes), where, notes)
         return schema
@@ -179,8 +179,8 @@ def _parameters(
     where = (*place, "parameter")
     if isinstance(node, list):
         return _other_form(where, "a mapping with a type", "a list", types, notes)
-    schema = _rooted(parameter_schema(node, types, problems=found))
-    _note(found, where, notes)
+    schema = _rooted(parameter_schema(node, types, problems=problems))
+    _note(problems, where, notes)
     if isinstance(node, dict):
         fields = cast("dict[str, Json]", node).get("type")
         if isinstance(fields, dict):
@@ -210,10 +210,10 @@ def _lint_v1(nodes: list[Json], where: Place, notes: Notes) -> None:
     for index, node in enumerate(nodes):
         if not isinstance(node, dict):
             continue
-        given = cast("dict[str, Json]", node)
-        name = str(given.get("name", ""))
-        _lint(given, name, (*where, index), notes)
-        if "required" not in given and "optional" not in given:
+        schema = cast("dict[str, Json]", node)
+        name = str(schema.get("name", ""))
+        _lint(schema, name, (*where, index), notes)
+        if "required" not in schema and "optional" not in schema:
             notes.warn(
                 (*where, index),
                 f"parameter {name}: protocol v1 states no default for required; "
@@ -223,17 +223,17 @@ def _lint_v1(nodes: list[Json], where: Place, notes: Notes) -> None:
 
 def _lint(node: Json, name: str, where: Place, notes: Notes) -> None:
     if isinstance(node, dict):
-        given = cast("dict[str, Json]", node)
-        if not given.get("description"):
+        schema = cast("dict[str, Json]", node)
+        if not schema.get("description"):
             notes.warn(where, f"parameter {name} has no description")
 
 
 def _response(
     command: Mapping[str, Json], place: Place, types: TypeTable, notes: Notes
 ) -> dict[str, Json] | None:
-    found: list[NotationProblem] = []
-    schema = response_schema(command.get("response"), types, problems=found)
-    _note(found, (*place, "response"), notes)
+    problems: list[NotationProblem] = []
+    schema = response_schema(command.get("response"), types, problems=problems)
+    _note(problems, (*place, "response"), notes)
     return None if schema is None else _rooted(schema)
 
 
@@ -282,9 +282,13 @@ def check_examples(
         for call in example.calls:
             if call.tool not in tools:
                 continue
-            given = {key: part for key, part in call.arguments.items() if key != "as"}
+            arguments = {
+                key: part for key, part in call.arguments.items() if key != "as"
+            }
             schema = Schema(tools[call.tool])
-            for problem in schema.problems(given, holes=reference_places(given)):
+            for problem in schema.problems(
+                arguments, holes=reference_places(arguments)
+            ):
                 text = problem_text(problem)
                 notes.warn((*where, index), f"the example does not fit: {text}")
 

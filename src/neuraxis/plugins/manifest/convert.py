@@ -52,15 +52,15 @@ def to_v2(spec: PluginSpec) -> str:
 
 def _command(command: Mapping[str, Json]) -> dict[str, Json]:
     """Return one command with its field lists as mappings."""
-    made: dict[str, Json] = {}
+    converted: dict[str, Json] = {}
     for key, value in command.items():
         if key == "parameters":
-            made["parameter"] = {"type": mapping_of(value)}
+            converted["parameter"] = {"type": mapping_of(value)}
         elif key == "response" and isinstance(value, list):
-            made[key] = {"type": mapping_of(cast("list[Json]", value))}
+            converted[key] = {"type": mapping_of(cast("list[Json]", value))}
         else:
-            made[key] = value
-    return made
+            converted[key] = value
+    return converted
 
 
 def to_json_schema(spec: PluginSpec) -> dict[str, Json]:

@@ -44,10 +44,10 @@ def load_manifest(
         path: the file or folder.
         allowed_dirs: folders from which a v2 `prompt_file_path` may be read, beside
             the manifest's own.
-        strict: refuse the manifest whole where one of its commands is wrong.
+        strict: whether one invalid command makes the whole manifest invalid.
 
     Raises:
-        ManifestError: the file cannot be read, or has errors; it carries all of them.
+        ManifestError: the file cannot be read, or has errors; it lists all of them.
     """
     file = path / FILE_NAME if path.is_dir() else path
     try:
@@ -144,12 +144,12 @@ def _sorted(notes: Notes) -> tuple[ManifestProblem, ...]:
 
 
 def _listed(root: Mapping[str, Json], notes: Notes) -> bool:
-    given = root.get("as_plugin")
-    if given is None or isinstance(given, bool):
-        return given is not False
-    word = str(given).strip().lower()
+    as_plugin = root.get("as_plugin")
+    if as_plugin is None or isinstance(as_plugin, bool):
+        return as_plugin is not False
+    word = str(as_plugin).strip().lower()
     if word not in ("true", "false", "1", "0"):
-        message = f"as_plugin: expected true or false, got {quote(given)}"
+        message = f"as_plugin: expected true or false, got {quote(as_plugin)}"
         notes.error(("as_plugin",), message)
     return word not in ("false", "0")
 

@@ -61,16 +61,16 @@ class Notes(Struct, kw_only=True):
 
     def unknown(
         self,
-        given: Collection[str],
-        known: Sequence[str],
+        keys: Collection[str],
+        allowed: Sequence[str],
         place: Place,
         required: Sequence[str] = (),
     ) -> None:
-        """Warn of unknown keys; a missing required one may be meant."""
-        missing = [name for name in required if name not in given]
-        for key in given:
-            if key not in known:
+        """Warn about unknown keys, which may be misspelt required ones."""
+        missing = [name for name in required if name not in keys]
+        for key in keys:
+            if key not in allowed:
                 close = [name for name in missing if key in name]
-                close = close or nearest(key, known, 1)
+                close = close or nearest(key, allowed, 1)
                 hint = f"; did you mean {close[0]}?" if close else ""
                 self.warn((*place, key), f"unknown key {key!r} is not used{hint}")

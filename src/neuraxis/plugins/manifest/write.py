@@ -35,9 +35,9 @@ def to_yaml(spec: PluginSpec) -> str:
 def manifest_tree(spec: PluginSpec, loss: list[str] | None = None) -> dict[str, Json]:
     """Return the manifest of a plugin as data.
 
-    What a manifest cannot express is appended to `loss`.
+    `loss` collects the features that a manifest cannot express.
     """
-    lost = [] if loss is None else loss
+    losses = [] if loss is None else loss
     info: dict[str, Json] = {
         "title": spec.title or spec.name,
         "description": spec.description or None,
@@ -52,7 +52,7 @@ def manifest_tree(spec: PluginSpec, loss: list[str] | None = None) -> dict[str, 
     if not spec.listed:
         tree["as_plugin"] = False
     tree["info"] = {key: value for key, value in info.items() if value is not None}
-    tree["commands"] = [command_tree(command, lost) for command in spec.commands]
+    tree["commands"] = [command_tree(command, losses) for command in spec.commands]
     if spec.examples:
         tree["examples"] = _examples(spec.examples)
     if spec.config:
@@ -62,16 +62,16 @@ def manifest_tree(spec: PluginSpec, loss: list[str] | None = None) -> dict[str, 
 
 def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, Json]:
     """Return one command in the form of protocol v2."""
-    lost: list[str] = []
+    losses: list[str] = []
     tree: dict[str, Json] = {
         "command_name": spec.name,
         "description": spec.description,
-        "parameter": _parameter(spec, lost),
+        "parameter": _parameter(spec, losses),
     }
     if spec.response is not None:
         response = _raw(spec, "response")
         tree["response"] = (
-            _node(spec.response, lost, "optional") if response is None else response
+            _node(spec.response, losses, "optional") if response is None else response
         )
     if spec.effects != Effects() or spec.effects.declared:
         tree["effects"] = _effects(spec.effects)
@@ -90,7 +90,7 @@ def command_tree(spec: CommandSpec, loss: list[str] | None = None) -> dict[str, 
     if spec.example_output is not None:
         tree["example_output"] = spec.example_output
     if loss is not None:
-        loss += [f"{spec.name}: {item}" for item in lost]
+        loss += [f"{spec.name}: {item}" for item in losses]
     return tree
 
 
@@ -105,12 +105,12 @@ def _effects(effects: Effects) -> Json:
     return written if len(written) > 1 else effects.kind
 
 
-def _parameter(spec: CommandSpec, lost: list[str]) -> Json:
+def _parameter(spec: CommandSpec, losses: list[str]) -> Json:
     node = _raw(spec, "parameter")
-    return _node(spec.parameters, lost, "required") if node is None else node
+    return _node(spec.parameters, losses, "required") if node is None else node
 
 
-def _node(schema: Mapping[str, Json], lost: list[str], flag: str) -> Json:
+def _node(schema: Mapping[str, Json], losses: list[str], flag: str) -> Json:
     """Return the node of a schema, with types written inline.
 
     Only a type that contains itself needs its name, and a file can define that only
@@ -123,8 +123,8 @@ def _node(schema: Mapping[str, Json], lost: list[str], flag: str) -> Json:
         flat["$defs"] = {
             name: _flat(definitions[name], definitions, named) for name in named
         }
-    found: list[str] = []
-    node = node_from_schema(flat, loss=found, flag=flag)
+    inner_losses: list[str] = []
+    node = node_from_schema(flat, loss=inner_losses, flag=flag)
     if named:
         problems: list[NotationProblem] = []
         key = "parameter" if flag == "required" else "response"
@@ -132,13 +132,15 @@ def _node(schema: Mapping[str, Json], lost: list[str], flag: str) -> Json:
         read = parameter_schema if flag == "required" else response_schema
         read(node, types, problems=problems)
         if any("type" in problem.message for problem in problems):
-            lost += [
+            losses += [
                 f"the type {name}, which contains itself" for name in sorted(named)
             ]
             cut: dict[str, Json] = {name: {} for name in named}
-            found = []
-            node = node_from_schema(_flat(schema, cut, set()), loss=found, flag=flag)
-    lost += found
+            inner_losses = []
+            node = node_from_schema(
+                _flat(schema, cut, set()), loss=inner_losses, flag=flag
+            )
+    losses += inner_losses
     return node
 
 
@@ -161,8 +163,8 @@ def _refs(value: Json) -> set[str]:
         return set()
     entries = cast("Mapping[str, Json]", value)
     ref = entries.get("$ref")
-    own = {ref.rpartition("/")[2]} if isinstance(ref, str) else set[str]()
-    return own | {found for item in entries.values() for found in _refs(item)}
+    names = {ref.rpartition("/")[2]} if isinstance(ref, str) else set[str]()
+    return names | {name for item in entries.values() for name in _refs(item)}
 
 
 def _flat(value: Json, definitions: Mapping[str, Json], named: set[str]) -> Any:
@@ -186,22 +188,22 @@ def _flat(value: Json, definitions: Mapping[str, Json], named: set[str]) -> Any:
     return {**_flat(definitions[name], definitions, named), **rest}
 
 
-def _plain(value: Any, known: dict[int, Any]) -> Any:
+def _plain(value: Any, copies: dict[int, Any]) -> Any:
     """Return YAML data; a value that occurs twice becomes an alias."""
     if value is None or isinstance(value, bool | int | float):
         return value
-    if id(value) in known:
-        return known[id(value)]
+    if id(value) in copies:
+        return copies[id(value)]
     if isinstance(value, Mapping):
         fields: dict[str, Any] = {}
-        known[id(cast("Any", value))] = fields
+        copies[id(cast("Any", value))] = fields
         for key, item in cast("Mapping[Any, Any]", value).items():
-            fields[str(key)] = _plain(item, known)
+            fields[str(key)] = _plain(item, copies)
         return fields
     if isinstance(value, list | tuple):
         items: list[Any] = []
-        known[id(cast("Any", value))] = items
-        items += [_plain(item, known) for item in cast("list[Any]", value)]
+        copies[id(cast("Any", value))] = items
+        items += [_plain(item, copies) for item in cast("list[Any]", value)]
         return items
     return str(value)
 

@@ -1,1 +1,1 @@
-"""Search for commands, and the choice of those a prompt shows."""
+"""Search for commands, and selection of the commands that a prompt shows."""

@@ -17,15 +17,15 @@ FIELDS = ("name", "plugin", "description", "parameters", "examples")
 WEIGHTS = (2.5, 0.7, 2.0, 0.5, 1.5)
 """How much a word counts in each field."""
 LENGTHS = (0.5, 0.6, 0.6, 0.5, 0.5)
-"""How much the length of each field tells against a word in it, from 0 to 1."""
+"""Length normalisation of each field in BM25F, from 0 to 1."""
 SATURATION = 0.7
-"""The weight at which a word counts half of what it can at most."""
+"""Saturation of BM25F: the weight at which a word has half its maximum score."""
 _COMMON_ENTRIES = 60
 """Entries that have a word, from which on it takes time to weigh it."""
 _READ = 1_500
 """Characters of a long request that are read, at its beginning and at its end."""
 Weights = tuple["array[int]", "array[float]"]
-"""Numbers of entries, and what a word counts for each."""
+"""Numbers of entries, and a word's score for each."""
 _NOTHING: Weights = (array("I"), array("f"))
 _STOPPED = frozenset(stem(word) for word in COMMON)
 
@@ -47,7 +47,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def entry_of(key: str, plugin: PluginSpec, command: CommandSpec) -> Entry:
-    """Return what the index holds of a command."""
+    """Return the index entry of a command."""
     names: list[str] = []
     _parameter_texts(command.parameters, names, 0)
     return Entry(
@@ -62,21 +62,21 @@ def entry_of(key: str, plugin: PluginSpec, command: CommandSpec) -> Entry:
     )
 
 
-def _parameter_texts(schema: Mapping[str, Json], found: list[str], depth: int) -> None:
+def _parameter_texts(schema: Mapping[str, Json], texts: list[str], depth: int) -> None:
     """Collect names and descriptions of the parameters, two levels deep."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return
     for name, part in cast("Mapping[str, Json]", properties).items():
-        found.append(name)
+        texts.append(name)
         if not isinstance(part, Mapping):
             continue
         node = cast("Mapping[str, Json]", part)
         text = node.get("description")
         if isinstance(text, str):
-            found.append(text)
+            texts.append(text)
         if depth < 1:
-            _parameter_texts(node, found, depth + 1)
+            _parameter_texts(node, texts, depth + 1)
 
 
 class Index:
@@ -100,7 +100,7 @@ class Index:
         return key in self.numbers
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Add entries; one whose key is there already replaces it."""
+        """Add entries, or replace those with the same key."""
         for entry in entries:
             self.remove((entry.key,))
             number = len(self.keys)
@@ -109,10 +109,10 @@ class Index:
             counted: dict[str, int] = {}
             lengths: list[int] = []
             for field, text in enumerate(entry.texts):
-                found = words(text) if text else []
-                lengths.append(len(found))
+                terms = words(text) if text else []
+                lengths.append(len(terms))
                 step = 1 << (6 * field)
-                for word in found:
+                for word in terms:
                     counted[word] = _more(counted.get(word, 0), step)
             self.lengths.append(tuple(lengths))
             for word, packed in counted.items():
@@ -125,15 +125,15 @@ class Index:
             self._changed()
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove the entries of these keys."""
-        gone = False
+        """Remove the entries with these keys."""
+        removed = False
         for key in keys:
             number = self.numbers.pop(key, None)
             if number is not None:
                 self.keys[number] = ""
                 self.lengths[number] = ()
-                gone = True
-        if gone:
+                removed = True
+        if removed:
             self._changed()
 
     def _changed(self) -> None:
@@ -149,8 +149,8 @@ class Index:
     ) -> list[Hit]:
         """Return the commands that fit a request best, the best first."""
         scores: dict[int, float] = {}
-        asked = self._asked(request)
-        for word, times in asked.items():
+        term_weights = self._asked(request)
+        for word, times in term_weights.items():
             for number, weight in zip(*self._weighted(word), strict=True):
                 scores[number] = scores.get(number, 0.0) + weight * times
         if allowed is not None:
@@ -165,24 +165,24 @@ class Index:
         return [Hit(key=self.keys[number], score=score) for number, score in best]
 
     def _asked(self, request: str) -> dict[str, float]:
-        """Return the words of a request, with what each counts."""
+        """Return the words of a request with their weights."""
         if len(request) > 2 * _READ:
             request = f"{request[:_READ]} {request[-_READ:]}"
-        found = words(request)
-        telling = [word for word in found if word not in _STOPPED] or found
-        asked: dict[str, float] = {}
+        terms = words(request)
+        telling = [word for word in terms if word not in _STOPPED] or terms
+        term_weights: dict[str, float] = {}
         for word in telling:
-            asked[word] = asked.get(word, 0.0) + 1.0
-        return {word: 1.0 + math.log(times) for word, times in asked.items()}
+            term_weights[word] = term_weights.get(word, 0.0) + 1.0
+        return {word: 1.0 + math.log(times) for word, times in term_weights.items()}
 
     def prepare(self) -> None:
-        """Compute what common words count, which would hold up the first search."""
+        """Compute the scores of common words, which would delay the first search."""
         for word, listed in self.counts.items():
             if len(listed) >= 2 * _COMMON_ENTRIES and word not in _STOPPED:
                 self._weighted(word)
 
     def _weighted(self, word: str) -> Weights:
-        """Return what a word counts for each entry that has it."""
+        """Return a word's score for each entry that contains it."""
         known = self.weights.get(word)
         if known is not None:
             return known
@@ -191,9 +191,9 @@ class Index:
             return _NOTHING
         averages = self._means()
         numbers: array[int] = array("I")
-        found: array[float] = array("f")
-        for at in range(0, len(listed), 2):
-            number, packed = listed[at], listed[at + 1]
+        counts: array[float] = array("f")
+        for offset in range(0, len(listed), 2):
+            number, packed = listed[offset], listed[offset + 1]
             lengths = self.lengths[number]
             if not lengths:
                 continue  # removed
@@ -208,10 +208,10 @@ class Index:
                 if not packed:
                     break
             numbers.append(number)
-            found.append(weight)
-        total, having = len(self.numbers), len(found)
+            counts.append(weight)
+        total, having = len(self.numbers), len(counts)
         rare = math.log(1.0 + (total - having + 0.5) / (having + 0.5))
-        made = (numbers, array("f", [rare * w / (SATURATION + w) for w in found]))
+        made = (numbers, array("f", [rare * w / (SATURATION + w) for w in counts]))
         self.weights[word] = made
         return made
 

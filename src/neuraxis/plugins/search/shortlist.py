@@ -1,7 +1,7 @@
-"""Choice of the commands that a prompt has room for.
+"""Select the commands that fit into a prompt.
 
-The others are found by the model itself with `find_commands`; from then on they are
-shown. What is not shown cannot be called (rule B4).
+The model finds the others with `find_commands`; from then on they are shown. Commands
+that are not shown cannot be called (rule B4).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Shortlist:
     """Commands that a prompt shows, within a budget of characters.
 
     Args:
-        registry: gets the plugin `command_search`, and shows what is chosen.
-        budget: characters of descriptions and schemas that a prompt has room for.
+        registry: gets the plugin `command_search`, and shows the selected commands.
+        budget: maximum characters of descriptions and schemas in a prompt.
         always_on: patterns of plugins whose commands are always shown.
-        cache: the file that keeps the index; None: it is built anew.
-        embed: gives vectors of texts, for a search by meaning beside that by words.
+        cache: the file that stores the index; None: it is not stored.
+        embed: returns vectors for texts, to search by meaning as well as by words.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class Shortlist:
         self._ready = False
 
     def choose(
-        self, request: str, said: Sequence[str] = (), planned: Iterable[Key] = ()
+        self, request: str, messages: Sequence[str] = (), planned: Iterable[Key] = ()
     ) -> bool:
-        """Show what fits a request best; False: everything has room.
+        """Show the commands that match a request best; False: all fit.
 
         Args:
             request: the user's own words.
-            said: what was said before, the newest last.
-            planned: commands of a plan that goes on, shown before all others.
+            messages: the earlier messages, the newest last.
+            planned: commands of a resumed plan, shown before all others.
         """
         if not self.prepare():
             return False
-        before = " ".join(text[:500] for text in said[-_SAID:])
+        before = " ".join(text[:500] for text in messages[-_SAID:])
         chosen = [*self._search(request, MOST_CHOSEN)]
         if before:
             chosen += self._search(f"{request} {before}", MOST_CHOSEN // 4)
@@ -123,7 +123,7 @@ class Shortlist:
         return [(key[0], key[1]) for key in keys if len(key) == 2]
 
     def _show(self, keys: Iterable[Key]) -> None:
-        """Show these commands, and earlier ones where there is room."""
+        """Show these commands, and earlier ones if they fit."""
         for key in keys:
             self._recent.pop(key, None)
             self._recent[key] = None

@@ -25,7 +25,7 @@ class Stored(msgspec.Struct, kw_only=True, array_like=True):
     lengths: bytes
     counts: dict[str, bytes]
     weights: dict[str, tuple[bytes, bytes]]
-    """Of common words; for the entries that stand here only."""
+    """Scores of common words for exactly these entries."""
 
 
 class Store:
@@ -39,21 +39,21 @@ class Store:
             self._load(file)
 
     def update(self, entries: Iterable[Entry]) -> int:
-        """Make the index hold these entries; return how many changed.
+        """Update the index to these entries; return how many changed.
 
-        What is unchanged stays as it is; the file is written where something changed.
+        The file is written only if an entry changed.
         """
-        given = {entry.key: entry for entry in entries}
-        now = {key: _digest(entry) for key, entry in given.items()}
-        gone = [key for key in self.digests if key not in now]
-        fresh = [given[key] for key in now if self.digests.get(key) != now[key]]
-        removed = len(self.index.keys) - len(self.index.numbers) + len(gone)
+        by_key = {entry.key: entry for entry in entries}
+        now = {key: _digest(entry) for key, entry in by_key.items()}
+        outdated = [key for key in self.digests if key not in now]
+        fresh = [by_key[key] for key in now if self.digests.get(key) != now[key]]
+        removed = len(self.index.keys) - len(self.index.numbers) + len(outdated)
         if removed > len(now) // 2 + 100:
-            self.index, fresh, gone = Index(), list(given.values()), []
-        self.index.remove(gone)
+            self.index, fresh, outdated = Index(), list(by_key.values()), []
+        self.index.remove(outdated)
         self.index.add(fresh)
         self.digests = now
-        if fresh or gone:
+        if fresh or outdated:
             self.index.prepare()
             if self.file is not None:
                 self._save(self.file)

@@ -17,7 +17,7 @@ from neuraxis.plugins.search.index import FIELDS, Entry, Hit
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Texts in, a vector for each out; all of one length."""
 SHARE = 0.5
-"""How much meaning counts beside the words."""
+"""Weight of the meaning relative to the words."""
 CANDIDATES = 200
 """Hits of the words, and nearest ones, that are weighed together."""
 _MOST_TOKENS = 512
@@ -34,10 +34,10 @@ class Vectors:
         self._matrix: Any = None
 
     def update(self, entries: Iterable[Entry]) -> None:
-        """Embed these entries; earlier ones are forgotten.
+        """Embed these entries in place of the earlier ones.
 
         Raises:
-            ConfigError: the function gives other than a vector for each text.
+            ConfigError: the function does not return a vector for each text.
         """
         name, description = FIELDS.index("name"), FIELDS.index("description")
         texts: list[str] = []
@@ -51,31 +51,32 @@ class Vectors:
         self._matrix = self._unit(texts)
 
     def fused(self, query: str, hits: Sequence[Hit], most: int) -> list[Hit]:
-        """Return what fits best by words and meaning, the best first."""
+        """Return the best matches by words and meaning, the best first."""
         if not self._keys:
             return list(hits[:most])
-        near = self._matrix @ self._unit([query])[0]
-        nearest = near.argsort()[-CANDIDATES:].tolist()
+        similarities = self._matrix @ self._unit([query])[0]
+        nearest = similarities.argsort()[-CANDIDATES:].tolist()
         words = {hit.key: hit.score / hits[0].score for hit in hits}
         places = {*nearest, *(self._places[key] for key in words)}
-        share = SHARE / max(float(near.max()), 1e-9)
+        share = SHARE / max(float(similarities.max()), 1e-9)
         scores = {
-            (key := self._keys[at]): words.get(key, 0.0) + share * float(near[at])
-            for at in places
+            (key := self._keys[index]): words.get(key, 0.0)
+            + share * float(similarities[index])
+            for index in places
         }
         best = sorted(scores, key=scores.__getitem__, reverse=True)[:most]
         return [Hit(key=key, score=scores[key]) for key in best]
 
     def _unit(self, texts: Sequence[str]) -> Any:
         numpy = _package("numpy")
-        made = numpy.asarray(self._embed(texts), dtype="float32")
-        if made.ndim != 2 or len(made) != len(texts):
+        vectors = numpy.asarray(self._embed(texts), dtype="float32")
+        if vectors.ndim != 2 or len(vectors) != len(texts):
             raise ConfigError(
                 f"options.embed: expected {len(texts)} vectors of one length, got an "
-                f"array of the form {made.shape}"
+                f"array of the form {vectors.shape}"
             )
-        lengths = numpy.linalg.norm(made, axis=1, keepdims=True)
-        return made / numpy.maximum(lengths, 1e-9)
+        lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / numpy.maximum(lengths, 1e-9)
 
 
 def static_embedding() -> Embed:

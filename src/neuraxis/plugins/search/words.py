@@ -20,7 +20,7 @@ what when where which while who whom whose why will with would you your yours
 help find looking im ive id dont
 """
 COMMON = frozenset(_COMMON.split())
-"""Words of a request that say nothing of what is asked for."""
+"""Stop words: words of a request without a subject."""
 _ENDINGS = (
     ("ization", "iz"), ("isation", "iz"), ("ational", "at"), ("fulness", "ful"),
     ("iveness", "iv"), ("ments", ""), ("ingly", ""), ("ation", "at"), ("ators", "at"),
@@ -36,12 +36,12 @@ _SHORTEST = 3
 
 def words(text: str) -> list[str]:
     """Return the stems of a text's words, with names split."""
-    found: list[str] = []
+    terms: list[str] = []
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     for match in _PIECES.finditer(text):
-        found += _split(match[0])
-    return found
+        terms += _split(match[0])
+    return terms
 
 
 @lru_cache(maxsize=50_000)
@@ -55,14 +55,14 @@ def _split(piece: str) -> tuple[str, ...]:
 
 def _foreign(piece: str) -> tuple[str, ...]:
     """Return pairs of letters for scripts without blanks, else words."""
-    found: list[str] = []
+    terms: list[str] = []
     end = 0
     for match in _WIDE.finditer(piece):
-        found += _folded(piece[end : match.start()])
+        terms += _folded(piece[end : match.start()])
         run = match[0]
-        found += [run[at : at + 2] for at in range(max(len(run) - 1, 1))]
+        terms += [run[index : index + 2] for index in range(max(len(run) - 1, 1))]
         end = match.end()
-    return tuple(found + _folded(piece[end:]))
+    return tuple(terms + _folded(piece[end:]))
 
 
 def _folded(piece: str) -> list[str]:
@@ -81,13 +81,13 @@ def stem(word: str) -> str:
     """Return the word without its regular English ending."""
     if len(word) <= _SHORTEST or not word.isalpha():
         return word
-    for ending, kept in _ENDINGS:
+    for ending, replacement in _ENDINGS:
         if word.endswith(ending):
             start = word[: -len(ending)]
             if ending == "s" and start[-1] in "su":
                 break
-            if len(start) + len(kept) >= _SHORTEST:
-                word = start + kept
+            if len(start) + len(replacement) >= _SHORTEST:
+                word = start + replacement
                 break
     if len(word) > _SHORTEST:
         if word[-1] == word[-2] and word[-1] not in "lsz":

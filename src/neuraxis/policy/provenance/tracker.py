@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.messages import Path
-from neuraxis.planning.for_each import Loop, is_of
+from neuraxis.planning.for_each import Loop, belongs_to
 from neuraxis.planning.plan import Step
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.provenance.labels import (
@@ -232,7 +232,7 @@ class Origins(Struct):
     def forget(self, gone: set[str]) -> None:
         """Remove labels of discarded calls and their items."""
         for known in (self.results, self.vouched):
-            for call_id in [one for one in known if is_of(one, gone)]:
+            for call_id in [one for one in known if belongs_to(one, gone)]:
                 del known[call_id]
 
     # --- files -----------------------------------------------------------------

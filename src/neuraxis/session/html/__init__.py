@@ -39,7 +39,7 @@ def markdown(text: str) -> str:
     return reader.render(text[:_TEXT])
 
 
-def of_object(value: Any) -> str:
+def render_object(value: Any) -> str:
     """Return a table or picture as HTML, else its description."""
     if (table := rows_of(value)) is not None:
         return _table(*table)
@@ -51,7 +51,7 @@ def of_object(value: Any) -> str:
     return f"<pre>{_short(describe(value), 400)}</pre>"
 
 
-def of_answer(
+def render_answer(
     text: str,
     error: str,
     plans: Sequence[Plan],
@@ -62,40 +62,43 @@ def of_answer(
     """Return an answer: its text, plans, calls, objects and files."""
     from neuraxis.planning.draw import as_svg, drawn  # a first run needs none
 
-    parts = [markdown(text)]
+    blocks = [markdown(text)]
     if error:
-        parts.append(f"<p><b>{escape(error)}</b></p>")
-    parts += [
+        blocks.append(f"<p><b>{escape(error)}</b></p>")
+    blocks += [
         f"<p>✗ {escape(result.call.id)}: {_short(result.error.message, _TEXT)}</p>"
         for result in calls
         if result.error is not None
     ]
     states = {result.call.id: result.status for result in calls}
     # `img` cuts a drawing off from the page: nothing in it is clicked or fetched
-    parts += [
+    blocks += [
         _embedded("svg+xml", as_svg(drawn(plan, states)).encode()) for plan in plans
     ]
-    parts += _objects(objects)
+    blocks += _objects(objects)
     if files:
-        parts.append(
+        blocks.append(
             f"<p>{', '.join(f'<code>{escape(path)}</code>' for path in files)}</p>"
         )
-    return _boxed(parts)
+    return _box(blocks)
 
 
-def of_session(id: str, entries: Iterable[Entry], assets: AssetStore) -> str:
-    """Return a session: what was asked and answered, and its objects."""
-    parts = [f"<p>session <code>{escape(id)}</code></p>"]
-    parts += [part for entry in entries if (part := _event_html(entry.event))]
-    kept = [(own, partial(_content, assets, own)) for own in assets.ids]
-    return _boxed([*parts, *_objects(kept)])
+def render_session(id: str, entries: Iterable[Entry], assets: AssetStore) -> str:
+    """Return a session as HTML: its requests, answers and objects."""
+    blocks = [f"<p>session <code>{escape(id)}</code></p>"]
+    messages = [_message_html(entry.event) for entry in entries]
+    blocks += filter(None, messages)
+    objects = [
+        (asset_id, partial(_content, assets, asset_id)) for asset_id in assets.ids
+    ]
+    return _box([*blocks, *_objects(objects)])
 
 
 def _content(assets: AssetStore, id: str) -> Any:
     return of_root(assets.root(id), AssetRef(asset_id=id))
 
 
-def _event_html(event: Event | Any) -> str:
+def _message_html(event: Event | Any) -> str:
     if not isinstance(event, MessageSent):
         return ""
     if event.sender == "user":
@@ -104,27 +107,27 @@ def _event_html(event: Event | Any) -> str:
 
 
 def _objects(objects: Objects) -> list[str]:
-    found: list[str] = []
+    blocks: list[str] = []
     for id, read in list(objects)[-MOST:]:
         try:
-            shown = of_object(read())
+            shown = render_object(read())
         except ReferenceLost:
             shown = "<p>it is lost</p>"
-        found.append(f"<p><code>{escape(id)}</code></p>{shown}")
-    return found
+        blocks.append(f"<p><code>{escape(id)}</code></p>{shown}")
+    return blocks
 
 
 def _table(names: list[str], rows: list[Sequence[Any]], total: int) -> str:
     shown = names[:COLUMNS]
     head = "".join(f"<th>{_short(name, _CELL)}</th>" for name in shown)
     body = "".join(f"<tr>{''.join(map(_cell, row[:COLUMNS]))}</tr>" for row in rows)
-    size = f"{_part(rows, total, 'row')}, {_part(shown, len(names), 'column')}"
+    size = f"{_shown_of(rows, total, 'row')}, {_shown_of(shown, len(names), 'column')}"
     return f"<table><thead><tr>{head}</tr></thead>{body}</table><p>{size}</p>"
 
 
-def _part(shown: Sequence[Any], total: int, what: str) -> str:
-    whole = counted(total, what)
-    return whole if len(shown) == total else f"the first {len(shown)} of {whole}"
+def _shown_of(shown: Sequence[Any], total: int, unit: str) -> str:
+    size = counted(total, unit)
+    return size if len(shown) == total else f"the first {len(shown)} of {size}"
 
 
 def _cell(value: Any) -> str:
@@ -150,5 +153,5 @@ def _embedded(kind: str, content: bytes) -> str:
     return f'<p><img style="max-width:100%" src="data:image/{kind};base64,{data}"></p>'
 
 
-def _boxed(parts: Iterable[str]) -> str:
-    return f'<div class="neuraxis">{"".join(parts)}</div>'
+def _box(blocks: Iterable[str]) -> str:
+    return f'<div class="neuraxis">{"".join(blocks)}</div>'

@@ -22,25 +22,25 @@ _PAUSE = 0.1
 
 
 def watch_in_cell() -> Callable[[Event], None] | None:
-    """Return what shows a run's events in the cell; None: no notebook."""
-    # nothing of it is imported where no notebook did
+    """Return a `watch` that shows a run's status; None: no notebook."""
+    # IPython is never imported here: a notebook has imported it already
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
         return None
     display: Any = sys.modules["IPython.display"]
-    return _StatusLine(display).hear
+    return _StatusLine(display).show_event
 
 
 class _StatusLine:
-    """One line, which is shown anew as the run goes on."""
+    """One line that is updated as the run proceeds."""
 
     def __init__(self, display: Any) -> None:
         self._html = display.HTML
         self._handle = display.display(self._html("…"), display_id=True)
         self._started, self._shown, self._steps = time.monotonic(), 0.0, 0
 
-    def hear(self, event: Event) -> None:
-        """Show what an event tells."""
+    def show_event(self, event: Event) -> None:
+        """Show an event, if it changes the status."""
         match event:
             case ModelStarted():
                 self._show(f"{event.model} is asked …")

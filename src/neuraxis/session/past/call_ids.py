@@ -1,8 +1,8 @@
-"""Ids of a session's calls and attachments: none is given twice.
+"""Ids of a session's calls and attachments, which are unique for good.
 
-Whatever was planned, asked, begun, ended or stored has its id for good, also after the
-session was closed or its process was killed. Only a program may use an id of its own
-again, for the same call: that is another attempt at it.
+An id that was planned, asked about, started or stored is never used again, even after
+the process was killed. Only the program may repeat its own id, with the same call: that
+is another attempt.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from neuraxis.messages import Call
 from neuraxis.specs import Json
 
 
-def key_of(events: Iterable[Event | Unknown], new: str) -> str:
+def session_key(events: Iterable[Event | Unknown], new: str) -> str:
     """Return the random part of a session's idempotency keys.
 
     Args:
-        events: of the session; an earlier version stored no such part.
-        new: the part, if there is none.
+        events: the session's events; earlier versions stored no such part.
+        new: returned if the events have none.
     """
     stored = (event.key for event in events if isinstance(event, SessionStarted))
     return next(filter(None, stored), new)
@@ -45,60 +45,60 @@ class CallIds(Struct, kw_only=True):
     """Ids in use in one session; mutable."""
 
     used: set[str] = set()
-    of_program: dict[str, int] = {}
-    """Those of them that a program chose, each with what tells its call."""
+    program_ids: dict[str, int] = {}
+    """The ids that the program chose, each with a digest of its call."""
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def next(self) -> str:
-        """Return an id that nothing in the session has."""
-        while (own := f"a{next(self._numbers)}") in self.used:
+        """Return an unused id, and reserve it."""
+        while (new_id := f"a{next(self._numbers)}") in self.used:
             pass
-        self.used.add(own)
-        return own
+        self.used.add(new_id)
+        return new_id
 
     def new(self) -> str:
-        """Return an id for a call of the program's own."""
-        own = self.next()
-        self.used.discard(own)  # until that call is made
-        return own
+        """Return an unused id for one of the program's own calls."""
+        new_id = self.next()
+        self.used.discard(new_id)  # `take` reserves it with its call
+        return new_id
 
     def take(self, calls: Iterable[Call], session: str) -> None:
         """Reserve the ids of a program's own calls.
 
         Raises:
-            ConfigError: one is that of a call of the model, of an attachment, or of
+            ConfigError: an id belongs to a call of the model, to an attachment, or to
                 another call of the program.
         """
-        taken = {call.id: _mark(call.target, call.arguments) for call in calls}
-        for own, mark in taken.items():
-            if own in self.used and self.of_program.get(own) != mark:
-                whose = (
+        digests = {call.id: _digest(call.target, call.arguments) for call in calls}
+        for call_id, digest in digests.items():
+            if call_id in self.used and self.program_ids.get(call_id) != digest:
+                owner = (
                     "another call of the program"
-                    if own in self.of_program
+                    if call_id in self.program_ids
                     else "a call of the model, or of an object,"
                 )
                 raise ConfigError(
-                    f"Call.id: {own!r} is the id of {whose} in session {session}; "
+                    f"Call.id: {call_id!r} is the id of {owner} in session {session}; "
                     "expected an id of your own (session.ids.new() returns one)"
                 )
-        self.used.update(taken)
-        self.of_program.update(taken)
+        self.used.update(digests)
+        self.program_ids.update(digests)
 
     def replay(self, events: Iterable[Event | Unknown]) -> None:
-        """Take up the ids that a journal names."""
+        """Reserve the ids in a journal's events."""
         for event in events:
             match event:
                 case PlanChecked(problems=()):  # else nothing ran
                     steps = cast("tuple[dict[str, Json], ...]", event.steps)
-                    marks = {
-                        str(step.get("id")): _mark(
+                    digests = {
+                        str(step.get("id")): _digest(
                             step.get("tool"), step.get("arguments")
                         )
                         for step in steps
                     }
-                    self.used.update(marks)
+                    self.used.update(digests)
                     if event.by_program:
-                        self.of_program |= marks
+                        self.program_ids |= digests
                 case CallStarted() | CallFinished() | AssetStored() | ApprovalAsked():
                     self.used.add(event.id)
                 case HistoryShortened():
@@ -107,9 +107,9 @@ class CallIds(Struct, kw_only=True):
                     pass
 
 
-def _mark(target: Json, arguments: Json) -> int:
-    """Hash what is called, alike before and after a journal."""
+def _digest(target: Json, arguments: Json) -> int:
+    """Hash a call; the hash survives a round trip through the journal."""
     try:
         return hash(msgspec.json.encode([target, arguments], order="deterministic"))
-    except (TypeError, ValueError):  # an object that no journal can hold
+    except (TypeError, ValueError):  # an object without a JSON form
         return hash(repr((target, arguments)))

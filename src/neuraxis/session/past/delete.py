@@ -13,7 +13,7 @@ from neuraxis.sandbox.files.versions import versions_root
 from neuraxis.session.past.waiting import opened_journal
 
 
-# A folder named by a session may be somebody else's: only what was stored is deleted.
+# A folder named like the session may hold other files: only Neuraxis's own are deleted.
 def _is_object(name: str) -> bool:
     return name.endswith(".nxb") or (name.startswith(".") and name.endswith(".part"))
 

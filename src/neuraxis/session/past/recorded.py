@@ -13,7 +13,7 @@ from neuraxis import call_errors
 from neuraxis.assets.describe import json_size
 from neuraxis.assets.store import INLINE_BYTES, AssetStore, ReferenceLost
 from neuraxis.events import CallFinished, CallStarted
-from neuraxis.execution.loop_items import cut_off_loop
+from neuraxis.execution.loop_items import stopped_loop
 from neuraxis.messages import Call, CallError, Message, Result
 from neuraxis.specs import Json
 
@@ -21,9 +21,9 @@ from neuraxis.specs import Json
 def result_of(
     call: Call, begun: CallStarted | None, end: CallFinished | None
 ) -> Result:
-    """Return how a call ended.
+    """Return the result of a call from its events.
 
-    Without its end it is unknown; without its beginning it did not begin.
+    Without an end its outcome is unknown; without a start it did not run.
     """
     if end is not None:
         return Result(
@@ -52,8 +52,8 @@ def result_of(
     return Result(call=call, status="skipped", error=error)
 
 
-_CUT_OFF = ("cancelled", "outcome_unknown", "skipped")
-"""Errors of a loop that was stopped by the end of its run, or at a question."""
+_CUT_OFF_CODES = ("cancelled", "outcome_unknown", "skipped")
+"""Error codes of a loop that was stopped by the end of its run or by a question."""
 
 
 class LoopItems(Struct, kw_only=True):
@@ -64,8 +64,8 @@ class LoopItems(Struct, kw_only=True):
     started: dict[str, CallStarted] = {}
     ended: dict[str, CallFinished] = {}
 
-    def hear(self, event: CallStarted | CallFinished) -> None:
-        """Take up an event of the step or of an item."""
+    def record(self, event: CallStarted | CallFinished) -> None:
+        """Store an event of the step or of one of its items."""
         if isinstance(event, CallFinished):
             self.ended[event.id] = event
         elif event.part_of:
@@ -74,18 +74,18 @@ class LoopItems(Struct, kw_only=True):
             self.begun = event
 
     def cut_off(self, call: Call) -> Result:
-        """Return the result of a step without an end of its own."""
+        """Return the result of a step whose own end was not recorded."""
         items: dict[int, Result] = {}
-        for own in self.started | self.ended:
-            index = own.rpartition(".")[2]
+        for item_id in self.started | self.ended:
+            index = item_id.rpartition(".")[2]
             if index.isdecimal():
-                of_item = replace(call, id=own)
-                known = (self.started.get(own), self.ended.get(own))
-                items[int(index)] = result_of(of_item, *known)
+                item = replace(call, id=item_id)
+                recorded = (self.started.get(item_id), self.ended.get(item_id))
+                items[int(index)] = result_of(item, *recorded)
         first = self.begun or next(iter(self.started.values()), None)
         again = first is not None and first.effects != "once"
         total = None if self.begun is None else self.begun.items
-        result = cut_off_loop(call, items, total, again=again)
+        result = stopped_loop(call, items, total, again=again)
         return replace(
             result,
             plugin=None if first is None else first.plugin,
@@ -96,17 +96,17 @@ class LoopItems(Struct, kw_only=True):
 
 def is_cut_off(end: CallFinished | None) -> bool:
     """Return whether a loop stopped before its last item."""
-    return end is None or (end.status == "failed" and code_of(end) in _CUT_OFF)
+    return end is None or (end.status == "failed" and code_of(end) in _CUT_OFF_CODES)
 
 
 def code_of(end: CallFinished) -> str:
-    """Return the code of a call's error; empty: it has none."""
-    fields: Json = end.error
-    return str(cast("dict[str, Json]", fields).get("code")) if fields else ""
+    """Return the code of a call's error, or ""."""
+    error: Json = end.error
+    return str(cast("dict[str, Json]", error).get("code")) if error else ""
 
 
 def last_results(history: Sequence[Message], assets: AssetStore) -> list[Result]:
-    """Return the results that the messages behind the last reply tell."""
+    """Return the results in the messages after the last reply."""
     results: list[Result] = []
     for message in reversed(history):
         if message.role == "assistant":
@@ -116,21 +116,21 @@ def last_results(history: Sequence[Message], assets: AssetStore) -> list[Result]
 
 
 def with_value(result: Result, assets: AssetStore) -> Result:
-    """Return the result with its stored object, unless that is lost."""
+    """Return the result with its stored object, unless the object is lost."""
     if result.stored:
-        with suppress(ReferenceLost):  # a reference to it says so
+        with suppress(ReferenceLost):  # resolving a reference reports it
             value = assets.root(result.call.id)["content"]["response"]
             return replace(result, value=value)
     return result
 
 
-def _error(fields: Json) -> CallError | None:
-    if not isinstance(fields, dict):
+def _error(stored: Json) -> CallError | None:
+    if not isinstance(stored, dict):
         return None
-    error = cast("dict[str, Json]", fields)
+    fields = cast("dict[str, Json]", stored)
     return CallError(
-        code=str(error.get("code")),  # pyright: ignore[reportArgumentType] - as written
-        message=str(error.get("message")),
-        where=str(error.get("where", "")),
-        fixable_by=str(error.get("fixable_by", "model")),  # pyright: ignore[reportArgumentType] - the same
+        code=str(fields.get("code")),  # pyright: ignore[reportArgumentType] - as written
+        message=str(fields.get("message")),
+        where=str(fields.get("where", "")),
+        fixable_by=str(fields.get("fixable_by", "model")),  # pyright: ignore[reportArgumentType] - the same
     )

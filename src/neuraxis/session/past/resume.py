@@ -1,9 +1,9 @@
 """Restore a conversation from the journal's events, to resume a session.
 
-The outcome of calls that the model has not seen (the run was cut off in the middle of a
-plan) is reported now: an ended call as it ended, a call that started and never
-finished as unknown (decision 5, rule D14), the others as not begun. None of them runs
-again, and the model is asked to look before it repeats what is unknown.
+If the run was interrupted in the middle of a plan, the results that the model has not
+seen are reported now: an ended call as it ended, a call that started and never finished
+as unknown (decision 5, rule D14), the others as not started. None of them runs again,
+and the model is asked to check before it repeats a call with an unknown outcome.
 """
 
 from __future__ import annotations
@@ -44,8 +44,12 @@ from neuraxis.messages import (
 )
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.session.past.recorded import LoopItems, is_cut_off, result_of
-from neuraxis.session.past.shortened import SUMMED_UP, SummedUp, shorten
-from neuraxis.session.past.waiting import standing_of
+from neuraxis.session.past.shortened import (
+    SUMMARY_DESCRIPTION,
+    Summary,
+    apply_shortening,
+)
+from neuraxis.session.past.waiting import asked_plan
 from neuraxis.session.visible_results import with_parts
 from neuraxis.specs import Json
 
@@ -54,35 +58,35 @@ class Past(Struct, frozen=True, kw_only=True):
     """Restored state of an earlier session."""
 
     messages: tuple[Message, ...] = ()
-    untold: tuple[Message, ...] = ()
-    """Last messages: results that the model had not seen before the cut-off."""
+    unseen: tuple[Message, ...] = ()
+    """Last messages: results that the model had not seen before the interruption."""
     values: tuple[tuple[str, str, Json], ...] = ()
-    """Call id, command and value of inline answers, for references."""
+    """Call id, command and value of inline results, for references."""
     loops: tuple[tuple[str, str, Json], ...] = ()
-    """As `values`, of loops that were cut off: what became of their items."""
+    """The same of interrupted loops: the outcomes of their items."""
     assets: tuple[AssetStored, ...] = ()
-    summed: SummedUp = field(default_factory=SummedUp)
+    summed: Summary = field(default_factory=Summary)
     cut_off: bool = False
     """Whether the last request has no end."""
     waits: tuple[str, ...] = ()
-    """Calls of the plan that waits for a person, whose results nobody was told."""
+    """Ids of the calls in the plan that waits for approvals."""
     pending: bool = False
-    """Whether its last reply was not looked at, or waits; it is before `untold`."""
+    """Whether its last reply was not looked at, or waits; it is before `unseen`."""
 
     @property
-    def first_untold(self) -> int:
+    def first_unseen(self) -> int:
         """Number of messages behind the pending reply; -1: there is none."""
-        return len(self.untold) if self.pending else -1
+        return len(self.unseen) if self.pending else -1
 
 
-def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
+def restore_history(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
     """Return the conversation that these events recorded."""
-    past = _HistoryReader(dialect=dialect)
+    conversation = _Conversation(dialect=dialect)
     values: dict[str, tuple[str, str, Json]] = {}
     assets: list[AssetStored] = []
     earlier = ""
     for event in events:
-        past.hear(event)
+        conversation.apply(event)
         match event:
             case CallFinished():
                 values.pop(event.id, None)  # a loop that waited ends again
@@ -94,38 +98,41 @@ def history_of(events: Sequence[Event | Unknown], dialect: Dialect) -> Past:
                     values[event.id] = (event.id, event.command, event.value)
             case AssetStored(meta=dict(), bytes=int()):
                 assets.append(event)
-            case HistoryShortened(asset=str(made)) if made:
-                # the conversation's text is made of the messages again
-                assets = [asset for asset in assets if asset.id not in (made, earlier)]
-                earlier = made
+            case HistoryShortened(asset=str(summary)) if summary:
+                # its text is built again from the messages
+                assets = [
+                    asset for asset in assets if asset.id not in (summary, earlier)
+                ]
+                earlier = summary
             case _:
                 pass
-    before = len(past.messages)
-    past.tell_the_rest()
-    standing = standing_of(events)
+    seen = len(conversation.messages)
+    conversation.report_unseen()
+    plan = asked_plan(events)
     return Past(
-        messages=tuple(past.messages),
-        untold=tuple(past.messages[before:]),
+        messages=tuple(conversation.messages),
+        unseen=tuple(conversation.messages[seen:]),
         values=tuple(values.values()),
-        loops=tuple(past.loops),
+        loops=tuple(conversation.loops),
         assets=tuple(assets),
-        summed=past.summed,
-        cut_off=past.cut_off,
-        waits=() if standing is None else tuple(standing.steps),
-        pending=past.cut_off and (past.is_reply_open or standing is not None),
+        summed=conversation.summed,
+        cut_off=conversation.cut_off,
+        waits=() if plan is None else tuple(plan.steps),
+        pending=conversation.cut_off
+        and (conversation.is_reply_open or plan is not None),
     )
 
 
-class _HistoryReader(Struct, kw_only=True):
+class _Conversation(Struct, kw_only=True):
     """Conversation so far, and the results that the model has not seen."""
 
     dialect: Dialect
     messages: list[Message] = []
-    summed: SummedUp = field(default_factory=SummedUp)
+    summed: Summary = field(default_factory=Summary)
     cut_off: bool = False
     """Whether a request began and did not end."""
     is_reply_open: bool = False
-    """Whether the last reply was not looked at."""
+    """Whether the last reply was not handled."""
     _steps: dict[str, str] = {}
     """Tools of the model's plan without a reported result, by call id."""
     _running: dict[str, CallStarted] = {}
@@ -133,16 +140,17 @@ class _HistoryReader(Struct, kw_only=True):
     _items: dict[str, LoopItems] = {}
     """Loops of the plan, by call id."""
     loops: list[tuple[str, str, Json]] = []
-    """Call id, command and items of the loops that were told as cut off."""
+    """Call id, command and items of the loops that were reported as interrupted."""
     _native: deque[NativeCall] = field(default_factory=deque[NativeCall])
     """Unanswered native tool calls; a server requires an answer for each."""
 
-    def hear(self, event: Event | Unknown) -> None:
+    def apply(self, event: Event | Unknown) -> None:
         """Apply one event."""
         match event:
             case MessageSent(sender="user"):
-                self.tell_the_rest()
-                self.cut_off, self.is_reply_open = True, False
+                self.report_unseen()
+                self.cut_off = True
+                self.is_reply_open = False
                 text = self.dialect.request(event.content)
                 message = Message(role="user", content=text, is_request=True)
                 self.messages.append(replace(message, assets=event.assets))
@@ -158,11 +166,11 @@ class _HistoryReader(Struct, kw_only=True):
                     self._items.clear()
                 self._answer(event.content, tuple(results), event.assets)
             case HistoryShortened():
-                dropped = shorten(self.messages, event)
+                dropped = apply_shortening(self.messages, event)
                 if event.asset:
                     self.summed.add(dropped, event.asset)
             case ModelFinished():
-                self.tell_the_rest()  # it was asked again, with what was cut off
+                self.report_unseen()  # the prompt of this reply had these results
                 self.is_reply_open = True
                 calls = _native_calls(event.tool_calls)
                 self._native = deque(calls)
@@ -180,11 +188,11 @@ class _HistoryReader(Struct, kw_only=True):
                 steps = () if event.problems else event.steps
                 self._steps = dict(_tool(step) for step in steps)
             case CallStarted() | CallFinished() if event.part_of:
-                self._items.setdefault(event.part_of, LoopItems()).hear(event)
+                self._items.setdefault(event.part_of, LoopItems()).record(event)
             case CallStarted():
                 self._running[event.id] = event
                 if event.items is not None:
-                    self._items.setdefault(event.id, LoopItems()).hear(event)
+                    self._items.setdefault(event.id, LoopItems()).record(event)
             case CallFinished():
                 self._running.pop(event.id, None)
                 if event.id in self._steps:
@@ -203,11 +211,11 @@ class _HistoryReader(Struct, kw_only=True):
     ) -> None:
         message = Message(role="user", content=content, results=results, assets=assets)
         if self._native:
-            own = self._native.popleft().id
-            message = replace(message, role="tool", tool_call_id=own)
+            tool_call_id = self._native.popleft().id
+            message = replace(message, role="tool", tool_call_id=tool_call_id)
         self.messages.append(message)
 
-    def tell_the_rest(self) -> None:
+    def report_unseen(self) -> None:
         """Append the results that the model has not seen."""
         tools = self._steps | {
             event.id: event.tool
@@ -255,8 +263,8 @@ def _native_calls(calls: Sequence[Json]) -> tuple[NativeCall, ...]:
     )
 
 
-def completion_of(reply: Message) -> Completion:
-    """Return a reply of the history as the model gave it."""
+def as_completion(reply: Message) -> Completion:
+    """Return a reply in the history as the model wrote it."""
     return Completion(
         text=reply.content,
         finish_reason=reply.finish_reason,
@@ -265,7 +273,7 @@ def completion_of(reply: Message) -> Completion:
     )
 
 
-def finished(events: Iterable[Event | Unknown]) -> SessionFinished | None:
+def last_finish(events: Iterable[Event | Unknown]) -> SessionFinished | None:
     """Return the end of the last request, if it has one."""
     end: SessionFinished | None = None
     for event in events:
@@ -286,7 +294,7 @@ def last_request(events: Iterable[Event | Unknown]) -> str | None:
 
 
 def restore(past: Past, assets: AssetStore, origins: Origins) -> list[Message]:
-    """Put the values back; return the messages with their pictures."""
+    """Restore the values and assets; return the messages with their pictures."""
     for call_id, command, value in past.values:
         assets.keep(call_id, command, value)
     for asset in past.assets:
@@ -294,7 +302,7 @@ def restore(past: Past, assets: AssetStore, origins: Origins) -> list[Message]:
     for loop in past.loops:
         assets.keep(*loop)
     if past.summed.asset:
-        assets.attach(past.summed.asset, past.summed.text, SUMMED_UP)
+        assets.attach(past.summed.asset, past.summed.text, SUMMARY_DESCRIPTION)
         origins.sums_up(past.summed.asset)
     return with_parts(past.messages, assets)
 
@@ -307,13 +315,13 @@ def take_settled(
     assets: AssetStore,
     history: list[Message],
 ) -> int:
-    """Take a settled call's result into the history; return `first_untold`."""
-    past = history_of([entry.event for entry in journal.read(session)], dialect)
+    """Take a settled call's result into the history; return `first_unseen`."""
+    past = restore_history([entry.event for entry in journal.read(session)], dialect)
     for value in past.values:
         if value[0] == call_id:
             assets.keep(*value)
     history[:] = with_parts(past.messages, assets)
-    return past.first_untold
+    return past.first_unseen
 
 
 async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:
@@ -322,19 +330,19 @@ async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:
     return [entry.event for entry in entries]
 
 
-def release(journal: Journal, session: str, own: bool) -> None:
-    """Release a session in its journal, and close its `own` journal.
+def release(journal: Journal, session: str, close: bool) -> None:
+    """Release a session in its journal, and `close` the session's own journal.
 
-    What cannot be written is held back.
+    A failure to write is ignored.
     """
     with suppress(StorageError):
         journal.release(session)
-    if own:
+    if close:
         journal.close()
 
 
-def wrong_id(session: str, journal: Journal, *, exists: bool) -> ConfigError:
-    """Return the error of beginning a session that exists, or opening none."""
+def wrong_session_id(session: str, journal: Journal, *, exists: bool) -> ConfigError:
+    """Return the error for an id that exists, or that does not."""
     if exists:
         return ConfigError(
             f"session {session!r} is in the journal already; "

@@ -1,4 +1,4 @@
-"""Conversation whose older messages were shortened."""
+"""Shortened older messages of a conversation, and their full text."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from msgspec.structs import replace
 from neuraxis.events import HistoryShortened
 from neuraxis.messages import Message
 
-SUMMED_UP = "the conversation so far, in full"
-"""Description of the object that holds what was summed up."""
+SUMMARY_DESCRIPTION = "the conversation so far, in full"
+"""Description of the asset that holds the full text."""
 
 
-class SummedUp(Struct, kw_only=True):
-    """Full text of what a session's summary stands for."""
+class Summary(Struct, kw_only=True):
+    """Full text of the messages that a summary replaced."""
 
     asset: str = ""
-    """Where it is kept; empty: nothing was summed up."""
+    """Id of the asset that stores it; empty: there is no summary."""
     text: str = ""
 
     def add(self, dropped: Sequence[Message], asset: str) -> None:
-        """Append messages, which another asset holds from now on."""
+        """Append messages; `asset` stores the text from now on."""
         texts = (f"{item.role}:\n{item.content}" for item in dropped)
         self.text = "\n\n".join([*filter(None, [self.text]), *texts])
         self.asset = asset
 
 
-def shorten(history: list[Message], event: HistoryShortened) -> list[Message]:
-    """Do to the messages what the event tells; return those it drops."""
-    for change in event.messages:
-        index, content = cast("tuple[int, str]", change)
+def apply_shortening(history: list[Message], event: HistoryShortened) -> list[Message]:
+    """Apply the event to the history; return the dropped messages."""
+    for entry in event.messages:
+        index, content = cast("tuple[int, str]", entry)
         if 0 <= index < len(history):
-            now = replace(history[index], content=content, results=())
-            history[index] = replace(now, parts=(), assets=())
+            shortened = replace(history[index], content=content, results=())
+            history[index] = replace(shortened, parts=(), assets=())
     dropped = history[: event.dropped]
     del history[: event.dropped]
     return dropped

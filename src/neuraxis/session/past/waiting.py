@@ -1,8 +1,8 @@
-"""A plan that waits for a person: questions and answers.
+"""A plan that waits for approvals: its questions and their answers.
 
-All of it is read from the journal's events, so that the answer may come from another
-process, and after a restart. A question stands open until it is answered, lapses, or
-the model is told how its plan ended: with the next request of the user's.
+Everything is read from the journal's events, so that the answer may come from another
+process or after a restart. A question is open until it is answered, it expires, or the
+user's next request ends its plan.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ class Question(Struct, frozen=True, kw_only=True):
     session: str
     """The id of its session."""
     call: Call
-    """What would run; its references are shown as what they lead to, long ones cut."""
+    """The call that would run; references are resolved, and long values cut."""
     reason: str
-    """Why it is asked."""
+    """Why the policy asks."""
     origins: Mapping[str, str]
     """Where each argument came from, in words."""
     parameters: Json
     """JSON Schema of the arguments, for a form to edit them."""
     expires: float
-    """Seconds since 1970; afterwards the answer is no."""
+    """Unix time after which the call is denied."""
     offers: tuple[str, ...] = ()
     """Wider approvals, in words.
 
@@ -79,15 +79,15 @@ class Question(Struct, frozen=True, kw_only=True):
     """
 
     lost: tuple[str, ...] = ()
-    """What files of yours would lose, in lines to show."""
+    """Contents that your files would lose, in lines to show."""
 
     @property
     def summary(self) -> str:
-        """Return what would run, in one line."""
-        given: Json = self.call.arguments
+        """Return the call in one line."""
+        arguments: Json = self.call.arguments
         if self.call.for_each is not None:
-            given = {"$for_each": self.call.for_each, "arguments": given}
-        return call_errors.summary(self.call.target, given)
+            arguments = {"$for_each": self.call.for_each, "arguments": arguments}
+        return call_errors.summary(self.call.target, arguments)
 
     def to_json(self) -> dict[str, Json]:
         """Return the question as JSON, for a form or a web page."""
@@ -109,18 +109,18 @@ class Question(Struct, frozen=True, kw_only=True):
         }
 
 
-class Standing(Struct, kw_only=True):
-    """The model's last plan, whose results it was not told yet."""
+class WaitingPlan(Struct, kw_only=True):
+    """The model's last plan, whose results the model has not seen yet."""
 
     steps: dict[str, dict[str, Json]] = {}
-    """By call id, as `PlanChecked` has them."""
+    """Steps by call id, as in `PlanChecked`."""
     running: dict[str, CallStarted] = {}
     ended: dict[str, CallFinished] = {}
     asked: dict[str, ApprovalAsked] = {}
     answered: dict[str, ApprovalAnswered] = {}
 
-    def hear(self, event: Event | Unknown) -> None:
-        """Take up what happened to a call of the plan."""
+    def record(self, event: Event | Unknown) -> None:
+        """Store an event of one of the plan's calls."""
         if not isinstance(
             event, CallStarted | CallFinished | ApprovalAsked | ApprovalAnswered
         ) or (event.id.partition(".")[0] not in self.steps):
@@ -138,11 +138,11 @@ class Standing(Struct, kw_only=True):
             case _:
                 pass
 
-    def known(self) -> dict[str, Result]:
-        """Return the calls that are not run again, with their results.
+    def final_results(self) -> dict[str, Result]:
+        """Return the results of the calls that are not run again.
 
-        A reading call that was cut off is run again; nobody knows how one with an
-        effect ended.
+        An interrupted read-only call runs again. An interrupted call with an effect
+        does not: its outcome is unknown.
         """
         results: dict[str, Result] = {}
         for call_id in self.running | self.ended:
@@ -150,12 +150,12 @@ class Standing(Struct, kw_only=True):
             reads = begun is not None and begun.effects in ("none", "read")
             is_loop = self.steps.get(call_id, {}).get("for_each") is not None
             if end is not None:
-                cut = (reads and code_of(end) == "cancelled") or (
+                repeats = (reads and code_of(end) == "cancelled") or (
                     is_loop and is_cut_off(end)
                 )
             else:
-                cut = reads or is_loop
-            if not cut:
+                repeats = reads or is_loop
+            if not repeats:
                 call = Call(
                     id=call_id,
                     plugin=None,
@@ -169,52 +169,54 @@ class Standing(Struct, kw_only=True):
         return Call(id=call_id, plugin=None, command=str(tool))
 
 
-def last_plan(events: Iterable[Event | Unknown]) -> Standing | None:
-    """Return the last plan whose results the model was not told."""
-    standing: Standing | None = None
+def last_plan(events: Iterable[Event | Unknown]) -> WaitingPlan | None:
+    """Return the last plan, unless the model has seen its results."""
+    plan: WaitingPlan | None = None
     is_reply_open = False
     for event in events:
         match event:
             case ModelFinished():
-                is_reply_open, standing = True, None
+                is_reply_open = True
+                plan = None
             case PlanChecked(by_program=False) if is_reply_open:
                 is_reply_open = False
                 if not event.problems:
                     steps = [cast("dict[str, Json]", step) for step in event.steps]
-                    standing = Standing(steps={str(one["id"]): one for one in steps})
+                    plan = WaitingPlan(steps={str(step["id"]): step for step in steps})
             case SessionFinished(outcome="waiting" | "cancelled"):
                 pass
             case MessageSent(receiver="model") | SessionFinished():
-                is_reply_open, standing = False, None
+                is_reply_open = False
+                plan = None
             case _:
-                if standing is not None:
-                    standing.hear(event)
-    return standing
+                if plan is not None:
+                    plan.record(event)
+    return plan
 
 
-def standing_of(events: Iterable[Event | Unknown]) -> Standing | None:
-    """Return the last plan, if a call of it is asked about."""
-    standing = last_plan(events)
-    return standing if standing is not None and standing.asked else None
+def asked_plan(events: Iterable[Event | Unknown]) -> WaitingPlan | None:
+    """Return the last plan if one of its calls needs approval."""
+    plan = last_plan(events)
+    return plan if plan is not None and plan.asked else None
 
 
 def pending(journal: Journal, session: str) -> tuple[Question, ...]:
     """Return the open questions of a session, the oldest first."""
-    standing = standing_of(entry.event for entry in journal.read(session))
-    if standing is None:
+    plan = asked_plan(entry.event for entry in journal.read(session))
+    if plan is None:
         return ()
     now = time.time()
     return tuple(
-        _question(session, asked)
-        for call_id, asked in standing.asked.items()
-        if call_id not in standing.answered and asked.expires > now
+        _question(session, question)
+        for call_id, question in plan.asked.items()
+        if call_id not in plan.answered and question.expires > now
     )
 
 
 def open_questions(journal: str | Path | Journal) -> tuple[Question, ...]:
     """Return the open questions of all sessions in a journal.
 
-    They may be open elsewhere, and are not changed.
+    The sessions may be open elsewhere; nothing is changed.
 
     Args:
         journal: a SQLite file's path, or a `Journal`.
@@ -224,9 +226,13 @@ def open_questions(journal: str | Path | Journal) -> tuple[Question, ...]:
         StorageError: the journal cannot be read.
     """
     with opened_journal(journal, "open_questions") as opened:
-        may_wait = ("", *_MAY_WAIT)  # some journals tell no state
-        infos = [info for info in opened.sessions() if info.state in may_wait]
-        return tuple([item for info in infos for item in pending(opened, info.session)])
+        may_wait = ("", *_MAY_WAIT)  # some journals have no states
+        sessions = [
+            session for session in opened.sessions() if session.state in may_wait
+        ]
+        return tuple(
+            [item for session in sessions for item in pending(opened, session.session)]
+        )
 
 
 def list_sessions(journal: str | Path | Journal) -> tuple[SessionInfo, ...]:
@@ -247,7 +253,7 @@ def list_sessions(journal: str | Path | Journal) -> tuple[SessionInfo, ...]:
 
 
 def _refined(info: SessionInfo, journal: Journal) -> SessionInfo:
-    """Return a session whose state tells whether a question is open."""
+    """Return the session, as `waiting` only if a question is open."""
     if info.state not in _MAY_WAIT:
         return info
     if pending(journal, info.session):
@@ -273,23 +279,23 @@ def opened_journal(journal: str | Path | Journal, what: str) -> Generator[Journa
             opened.close()
 
 
-def _question(session: str, asked: ApprovalAsked) -> Question:
-    call = cast("dict[str, Json]", asked.call)
+def _question(session: str, event: ApprovalAsked) -> Question:
+    call = cast("dict[str, Json]", event.call)
     return Question(
-        id=asked.id,
+        id=event.id,
         session=session,
         call=Call(
-            id=asked.id,
+            id=event.id,
             plugin=str(call["plugin"]),
             command=str(call["command"]),
             arguments=call["arguments"],
             for_each=call.get("for_each"),
         ),
-        reason=asked.reason,
-        origins=asked.origins,
-        parameters=asked.parameters,
-        expires=asked.expires,
-        offers=asked.offers,
+        reason=event.reason,
+        origins=event.origins,
+        parameters=event.parameters,
+        expires=event.expires,
+        offers=event.offers,
         lost=tuple(map(str, as_list(call.get("lost")))),
     )
 
@@ -307,73 +313,78 @@ def answer(
     how: str = "once",
     reason: str = "",
 ) -> ApprovalAnswered:
-    """Record a person's answer; it is on disk on return.
+    """Record the user's answer; it is on disk on return.
 
     Raises:
         NoOpenQuestion: there is no such question, it was answered or it expired.
-        ConfigError: the arguments do not fit.
+        ConfigError: the changed arguments are invalid.
         StorageError: the journal cannot be written.
     """
     check_word("how", how, ("once", "always"))
     if not isinstance(cast("Any", reason), str):
         refuse("reason", "a string", reason)
     events = [entry.event for entry in journal.read(session)]
-    standing = standing_of(events)
-    asked = None if standing is None else standing.asked.get(question)
-    if standing is None or asked is None:
-        raise _not_open(session, question, events, pending(journal, session))
-    if (earlier := standing.answered.get(question)) is not None:
+    plan = asked_plan(events)
+    asked_event = None if plan is None else plan.asked.get(question)
+    if plan is None or asked_event is None:
+        raise _closed_question(session, question, events, pending(journal, session))
+    if (earlier := plan.answered.get(question)) is not None:
         raise NoOpenQuestion(
             f"question {question} of session {session} was {_verdict(earlier)} "
             "already; resume the session to continue"
         )
-    if time.time() > asked.expires:
+    if time.time() > asked_event.expires:
         raise NoOpenQuestion(
             f"question {question} of session {session} expired; resume the session to "
             "continue without that call"
         )
-    call = cast("dict[str, Json]", asked.call)
+    call = cast("dict[str, Json]", asked_event.call)
     target = f"{call['plugin']}.{call['command']}"
-    wide = call_errors.offer_calls(target, own=True)
+    wide_offer = call_errors.offer_calls(target, own=True)
     answered = ApprovalAnswered(
         id=question,
         allowed=allowed,
-        digest=asked.digest,
+        digest=asked_event.digest,
         reason=reason,
-        arguments=_checked(asked, arguments, session) if arguments else None,
+        arguments=_check_changes(asked_event, arguments, session)
+        if arguments
+        else None,
         always=target if how == "always" else "",
-        offer=wide if how == "always" and wide in asked.offers else "",
+        offer=wide_offer
+        if how == "always" and wide_offer in asked_event.offers
+        else "",
     )
     journal.append(session, answered, durable=True)
     return answered
 
 
-def _not_open(
+def _closed_question(
     session: str,
     question: str,
     events: Sequence[Event | Unknown],
     still: Sequence[Question],
 ) -> NoOpenQuestion:
     """Return the error of answering a question that is not open."""
-    asked = answer = None
+    asked_event = answer = None
     for event in events:
         if isinstance(event, ApprovalAsked) and event.id == question:
-            asked, answer = event, None
+            asked_event = event
+            answer = None
         elif isinstance(event, ApprovalAnswered) and event.id == question:
             answer = event
     if answer is not None:
-        message = (
+        problem = (
             f"question {question} of session {session} was {_verdict(answer)} already"
         )
-    elif asked is not None:
-        message = (
+    elif asked_event is not None:
+        problem = (
             f"question {question} of session {session} is closed: its run has ended"
         )
     else:
-        message = f"session {session} has no question {question!r}"
-    opened = f"still open: {', '.join(each.id for each in still)}"
+        problem = f"session {session} has no question {question!r}"
+    others = f"still open: {', '.join(item.id for item in still)}"
     return NoOpenQuestion(
-        f"{message}; {opened if still else 'no question is open there'}"
+        f"{problem}; {others if still else 'no question is open there'}"
     )
 
 
@@ -381,82 +392,90 @@ def _verdict(answer: ApprovalAnswered) -> str:
     return "approved" if answer.allowed else "denied"
 
 
-def _checked(asked: ApprovalAsked, given: Mapping[str, Any], session: str) -> Json:
-    """Return edited arguments as JSON; what is no reference is checked now."""
-    call = cast("dict[str, Json]", asked.call)
+def _check_changes(
+    asked_event: ApprovalAsked, changed: Mapping[str, Any], session: str
+) -> Json:
+    """Return changed arguments as JSON; all but references are checked now."""
+    call = cast("dict[str, Json]", asked_event.call)
     target = f"{call['plugin']}.{call['command']}"
-    where = f"question {asked.id} of session {session}: changed arguments"
-    is_json, plain = to_json_value(dict(given))
-    written: Json = asked.written
+    where = f"question {asked_event.id} of session {session}: changed arguments"
+    is_json, values = to_json_value(dict(changed))
+    written: Json = asked_event.written
     if not is_json or not isinstance(written, dict):
         raise ConfigError(f"{where}: expected values that have a JSON form")
-    schema = Schema(cast("dict[str, Json]", asked.parameters))
-    whole, _ = schema.coerce(written | plain)
-    holes: list[Place] = [path for path, _ in find_places(whole)]
-    problems = schema.problems(whole, holes=holes)
+    schema = Schema(cast("dict[str, Json]", asked_event.parameters))
+    arguments, _ = schema.coerce(written | values)
+    holes: list[Place] = [path for path, _ in find_places(arguments)]
+    problems = schema.problems(arguments, holes=holes)
     if problems:
         message = call_errors.invalid_param(target, problems).message
         raise ConfigError(f"{where}: {message}")
-    return {name: whole[name] for name in plain}
+    return {name: arguments[name] for name in values}
 
 
-def restore_yeses(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
-    """Restore the yeses that hold for a whole session."""
-    allowed = [e for e in events if isinstance(e, ApprovalAnswered) and e.allowed]
-    approvals.widened.update(e.always for e in allowed if e.always)
-    approvals.offered.update(e.offer for e in allowed if e.offer)
+def restore_approvals(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
+    """Restore the approvals that hold for a whole session."""
+    for event in events:
+        if isinstance(event, ApprovalAnswered) and event.allowed:
+            if event.always:
+                approvals.widened.add(event.always)
+            if event.offer:
+                approvals.offered.add(event.offer)
 
 
-# --- going on ------------------------------------------------------------------
+# --- continuing ----------------------------------------------------------------
 
 
-class GoingOn(Struct, frozen=True, kw_only=True):
-    """A plan that waited, for the run that goes on."""
+class ContinuedPlan(Struct, frozen=True, kw_only=True):
+    """A plan that waited for approvals, for the run that continues it."""
 
-    standing: Standing
-    known: Mapping[str, Result]
+    plan: WaitingPlan
+    results: Mapping[str, Result]
 
     def ids(self, unused: CallIds) -> Callable[[], str]:
-        """Return the ids of the plan's calls, in their order."""
-        # a later version may read more calls in the reply
-        return chain(self.standing.steps, iter(unused.next, None)).__next__
+        """Return a function that returns the plan's call ids in order."""
+        # a later version may decode more calls from the reply
+        return chain(self.plan.steps, iter(unused.next, None)).__next__
 
-    def edited(self, reply: Reply) -> Reply:
-        """Return the reply with the arguments that the person changed."""
-        calls = tuple(
-            replace(call, arguments=edited(self.standing.asked[call.id], answer))
-            if (answer := self._change(call.id)) is not None
-            else call
-            for call in reply.calls
-        )
-        return replace(reply, calls=calls)
+    def with_changes(self, reply: Reply) -> Reply:
+        """Return the reply with the arguments that the user changed."""
+        calls: list[Call] = []
+        for call in reply.calls:
+            answer = self._changed_answer(call.id)
+            if answer is not None:
+                arguments = edited(self.plan.asked[call.id], answer)
+                call = replace(call, arguments=arguments)
+            calls.append(call)
+        return replace(reply, calls=tuple(calls))
 
-    def noted(self, results: Sequence[Result]) -> list[Result]:
-        """Return the results; the model is told what the person changed."""
-        return [self._noted(result) for result in results]
+    def with_warnings(self, results: Sequence[Result]) -> list[Result]:
+        """Return the results with warnings about arguments that the user changed."""
+        return [self._with_warning(result) for result in results]
 
-    def _noted(self, result: Result) -> Result:
-        answer = self._change(result.call.id)
+    def _with_warning(self, result: Result) -> Result:
+        answer = self._changed_answer(result.call.id)
         if answer is None:
             return result
         names = list(cast("dict[str, Json]", answer.arguments))
-        note = call_errors.changed_by_person(names)
-        return replace(result, warnings=(note, *result.warnings))
+        warning = call_errors.changed_by_person(names)
+        return replace(result, warnings=(warning, *result.warnings))
 
-    def _change(self, call_id: str) -> ApprovalAnswered | None:
-        answer = self.standing.answered.get(call_id)
-        return (
-            answer
-            if answer is not None and answer.allowed and answer.arguments
-            else None
-        )
+    def _changed_answer(self, call_id: str) -> ApprovalAnswered | None:
+        answer = self.plan.answered.get(call_id)
+        if answer is None or not answer.allowed or not answer.arguments:
+            return None
+        return answer
 
 
-def waited_of(events: Iterable[Event | Unknown], assets: AssetStore) -> GoingOn | None:
+def continued_plan(
+    events: Iterable[Event | Unknown], assets: AssetStore
+) -> ContinuedPlan | None:
     """Return the plan that waits, with its results so far."""
-    standing = standing_of(events)
-    if standing is None:
+    plan = asked_plan(events)
+    if plan is None:
         return None
-    known = standing.known()
-    known = {own: with_value(result, assets) for own, result in known.items()}
-    return GoingOn(standing=standing, known=known)
+    results = {
+        call_id: with_value(result, assets)
+        for call_id, result in plan.final_results().items()
+    }
+    return ContinuedPlan(plan=plan, results=results)

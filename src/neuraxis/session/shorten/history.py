@@ -1,9 +1,9 @@
-"""Shorten a conversation whose prompt has no room for it.
+"""Shorten a conversation that does not fit into the prompt.
 
-Older results give way to their references first, then the older half to a summary that
-the model makes. Both take away much at once, so that the beginning of the prompt, and
-a server's cache of it, stays for many turns. Nothing is lost: results are found by
-their ids, and the text that was summed up is an object of the session.
+First older results become references, then the model summarises the older messages.
+Both remove much at once, so that the beginning of the prompt, and a server's cache of
+it, stays the same for many turns. Nothing is lost: references lead to the results, and
+the full text of the summarised messages is an asset.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from neuraxis.models import complete, guesses
 from neuraxis.policy.provenance.labels import to_tell
 from neuraxis.session.ask_model import reply_cost
 from neuraxis.session.config import RunConfig, RunState
-from neuraxis.session.past.shortened import SUMMED_UP, shorten
+from neuraxis.session.past.shortened import SUMMARY_DESCRIPTION, apply_shortening
 from neuraxis.session.prompt import with_status
-from neuraxis.session.visible_results import LITTLE, fill_in
+from neuraxis.session.visible_results import ALWAYS_SHOWN_BYTES, load_parts
 
 BYTES = 3
-"""Of text that count as a token: of English four are, of most other scripts fewer."""
-ENOUGH = 0.75
-"""Part of the room that the references must leave in use at most; else a summary."""
-PICTURE = 1500
+"""Bytes of text per token: four in English, fewer in most other scripts."""
+REFERENCES_FRACTION = 0.75
+"""Fraction of the limit above which references do not suffice: a summary is made."""
+PICTURE_TOKENS = 1500
 """Tokens of a picture, or of a PDF file's page: servers count some 250 to 1600."""
 PDF_BYTES = 30
-"""Of a PDF file that count as a token."""
-KEPT = 0.4
-"""Part of the room that stays in use where a summary is made."""
+"""Bytes of a PDF file per token."""
+SUMMARY_FRACTION = 0.4
+"""Fraction of the limit that remains in use after a summary."""
 _TURNS = 30
-"""Maximum requests that a summary names which no model made."""
+"""Maximum requests in a summary that no model wrote."""
 
 
 def tokens(messages: Sequence[Message]) -> int:
@@ -49,18 +49,22 @@ def tokens(messages: Sequence[Message]) -> int:
 
 def _cost(message: Message) -> int:
     calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
-    size = len(message.content.encode(errors="surrogatepass"))
-    return (size + len(message.carried) + calls) // BYTES + 4 + _of_parts(message)
+    text_bytes = len(message.content.encode(errors="surrogatepass"))
+    return (
+        (text_bytes + len(message.carried) + calls) // BYTES + 4 + _parts_cost(message)
+    )
 
 
-def _of_parts(message: Message) -> int:
-    return sum(max(PICTURE, len(part.data) // PDF_BYTES) for part in message.parts)
+def _parts_cost(message: Message) -> int:
+    return sum(
+        max(PICTURE_TOKENS, len(part.data) // PDF_BYTES) for part in message.parts
+    )
 
 
 async def fitting_prompt(
     config: RunConfig,
     history: list[Message],
-    left: str,
+    remaining: str,
     state: RunState,
     runtime: Runtime,
     emit: Callable[[Event], None],
@@ -70,30 +74,30 @@ async def fitting_prompt(
     Args:
         config: the session's configuration.
         history: the messages; shortened in place.
-        left: what is told of the run's remaining budget.
+        remaining: the sentence on the run's remaining budget.
         state: counts the tokens of a summary.
-        runtime: counts its cost.
-        emit: told of each step.
+        runtime: counts the cost of a summary.
+        emit: receives an event for each step.
     """
-    await fill_in(history, config.assets)
+    await load_parts(history, config.assets)
 
-    def made() -> Prompt:
-        return config.prompt(with_status(history, config.assets, left))
+    def build() -> Prompt:
+        return config.prompt(with_status(history, config.assets, remaining))
 
-    prompt, most = made(), config.prompt_tokens
+    prompt, most = build(), config.prompt_tokens
     if most is None or (size := _size(prompt)) <= most:
         return prompt
-    turns = [here for here, item in enumerate(history) if item.is_request]
-    this = turns[-1] if turns else 0
-    size -= _to_references(history, this, size, config, emit)
-    if size > ENOUGH * most and this:
+    requests = [index for index, item in enumerate(history) if item.is_request]
+    current = requests[-1] if requests else 0
+    size -= _to_references(history, current, size, config, emit)
+    if size > REFERENCES_FRACTION * most and current:
         fixed = size - tokens(history)
-        cut = _cut(history, turns, int(KEPT * most) - fixed)
+        cut = _first_kept(history, requests, int(SUMMARY_FRACTION * most) - fixed)
         await _sum_up(history, cut, size, config, state, runtime, emit)
-        size = _size(made())
+        size = _size(build())
     if size > most:  # one turn alone is too long
         _to_references(history, len(history) - 1, size, config, emit)
-    return made()
+    return build()
 
 
 def _size(prompt: Prompt) -> int:
@@ -104,10 +108,10 @@ def _size(prompt: Prompt) -> int:
     return tokens(prompt.messages) + tools
 
 
-def _cut(history: Sequence[Message], turns: Sequence[int], room: int) -> int:
-    """Return the first turn that is kept."""
-    behind = [*accumulate(_cost(message) for message in reversed(history))][::-1]
-    return next((here for here in turns if here and behind[here] <= room), turns[-1])
+def _first_kept(history: Sequence[Message], turns: Sequence[int], room: int) -> int:
+    """Return the index of the first turn that is not summarised."""
+    costs = [*accumulate(_cost(message) for message in reversed(history))][::-1]
+    return next((index for index in turns if index and costs[index] <= room), turns[-1])
 
 
 # --- references ----------------------------------------------------------------
@@ -120,35 +124,38 @@ def _to_references(
     config: RunConfig,
     emit: Callable[[Event], None],
 ) -> int:
-    """Replace the results before `end` by their references; return what is saved."""
+    """Replace results before `end` with references; return the saved tokens."""
     shorter: list[tuple[int, str]] = []
     saved = 0
-    for here, message in enumerate(history[:end]):
+    for index, message in enumerate(history[:end]):
         if not (message.results or message.parts):
             continue
-        results = [_referred(result) for result in message.results]
+        results = [_as_reference(result) for result in message.results]
         answer = config.dialect.answer(results) if results else ()
         content = answer[0].content if len(answer) == 1 else message.content
         words = [call_errors.only_words(part) for part in message.parts]
         content = "\n\n".join([content, *words])
-        less = _cost(message) - _cost(replace(message, content=content, parts=()))
-        if less > 0:
-            shorter.append((here, content))
-            saved += less
+        saving = _cost(message) - _cost(replace(message, content=content, parts=()))
+        if saving > 0:
+            shorter.append((index, content))
+            saved += saving
     if shorter:
         event = HistoryShortened(
             how="references",
-            messages=tuple([here, content] for here, content in shorter),
+            messages=tuple([index, content] for index, content in shorter),
             before=size,
             after=size - saved,
         )
         emit(event)
-        shorten(history, event)
+        apply_shortening(history, event)
     return saved
 
 
-def _referred(result: Result) -> Result:
-    done = result.status == "done" and size_of(result.value, LITTLE) > LITTLE
+def _as_reference(result: Result) -> Result:
+    done = (
+        result.status == "done"
+        and size_of(result.value, ALWAYS_SHOWN_BYTES) > ALWAYS_SHOWN_BYTES
+    )
     return replace(result, stored=True) if done else result
 
 
@@ -164,7 +171,7 @@ async def _sum_up(
     runtime: Runtime,
     emit: Callable[[Event], None],
 ) -> None:
-    """Put a summary in the place of the messages before `cut`."""
+    """Replace the messages before `cut` with a summary."""
     dropped = history[:cut]
     text, reply = await _summary(dropped, config)
     if reply is not None:
@@ -173,8 +180,8 @@ async def _sum_up(
     summed = config.summed
     previous, asset = summed.asset, config.ids.next()
     summed.add(dropped, asset)
-    kept = config.assets.attach(asset, summed.text, SUMMED_UP)
-    report_stored(asset, kept, emit)
+    stored = config.assets.attach(asset, summed.text, SUMMARY_DESCRIPTION)
+    report_stored(asset, stored, emit)
     if previous:
         config.assets.forget(previous)  # the new one has its text, too
     label = config.origins.sums_up(asset)
@@ -192,27 +199,27 @@ async def _sum_up(
         origins=to_tell(label),
     )
     emit(event)
-    shorten(history, event)
+    apply_shortening(history, event)
 
 
 async def _summary(
     dropped: Sequence[Message], config: RunConfig
 ) -> tuple[str, Completion | None]:
-    """Return the model's summary; without one, the beginnings of the requests."""
-    most = config.prompt_tokens or 0
-    words = max(50, min(400, most // 40))
-    asked = Message(role="user", content=call_errors.summary_wanted(words))
-    prompt = config.prompt([*dropped, asked])
+    """Return the model's summary, or else the beginnings of the requests."""
+    limit = config.prompt_tokens or 0
+    word_limit = max(50, min(400, limit // 40))
+    request = Message(role="user", content=call_errors.summary_wanted(word_limit))
+    prompt = config.prompt([*dropped, request])
     reply: Completion | None = None
-    if not guesses(config.model) and _size(prompt) <= most:
+    if not guesses(config.model) and _size(prompt) <= limit:
         try:
             reply = await complete(config.model, prompt)
         except ModelError:
-            reply = None  # the run goes on, and tells of it if it lasts
+            reply = None  # the next prompt reports it if the model still fails
     if reply is not None:
         decoded = config.dialect.decode(reply, next_id=str)
         text = "\n".join(decoded.texts).strip()
         if text and not decoded.calls and not decoded.errors:
-            return text[: words * 10], reply
+            return text[: word_limit * 10], reply
     requests = [item.content[:100] for item in dropped if item.is_request][-_TURNS:]
     return "\n".join(["The requests so far:", *requests]), reply

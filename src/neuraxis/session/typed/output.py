@@ -1,7 +1,7 @@
-"""Typed answers: the model's last word is checked and becomes an object.
+"""Typed answers: check the model's final text and convert it.
 
-A form that is no object is asked for as the `value` of one, since servers that hold a
-model to a JSON Schema want an object.
+A type that is no JSON object is wrapped in one, as its `value`, since servers that
+enforce a JSON Schema require an object.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from neuraxis.schema.navigate import as_node
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
-MENDS = 2
-"""Times that a model may write a wrong answer anew."""
+MAX_CORRECTIONS = 2
+"""Times that a model may correct a wrong answer."""
 _VALUE = "value"
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|[{}\[\],]', re.DOTALL)
-_LEAST = 16
-"""Characters by which a text has grown before it is read again."""
+_MIN_GROWTH = 16
+"""Minimum characters by which a text grows before it is parsed again."""
 
 
 class Output:
-    """Form of a session's answers.
+    """Type of a session's answers.
 
     Args:
         wanted: a class (pydantic model, dataclass, TypedDict, msgspec Struct), a union
             or list of such, or a JSON Schema.
 
     Raises:
-        ConfigError: it is no type, or JSON cannot write it.
+        ConfigError: it is no type, or has no JSON form.
     """
 
-    def __init__(self, wanted: Any) -> None:
+    def __init__(self, output_type: Any) -> None:
         self._convert = None
-        self.hint: Any = Any if isinstance(wanted, Mapping) else wanted
-        """The type of what `read` gives."""
-        if isinstance(wanted, Mapping):
-            schema = dict(cast("Mapping[str, Json]", wanted))
+        self.hint: Any = Any if isinstance(output_type, Mapping) else output_type
+        """The type of the object that `read` returns."""
+        if isinstance(output_type, Mapping):
+            schema = dict(cast("Mapping[str, Json]", output_type))
         else:
-            schema = _schema_of(wanted)
-            self._convert = converter(wanted)
+            schema = _schema_of(output_type)
+            self._convert = converter(output_type)
         self._is_wrapped = schema.get("type") != "object"
         if self._is_wrapped:
             defs = schema.pop("$defs", None)
@@ -73,31 +73,33 @@ class Output:
 
     def read(self, text: str) -> tuple[Any, str] | CallError:
         """Return an answer's object and its JSON, or its error."""
-        written = _json_of(text)
-        if written is not None:
-            found = written.value
+        json_value = _json_of(text)
+        if json_value is not None:
+            value_read = json_value.value
         elif self._is_wrapped and self._checked.valid({_VALUE: text}):
-            found = text  # one of its types is a text
+            value_read = text  # the type accepts text
         else:
             return call_errors.wrong_output(f"found no JSON in {quote(text)}")
-        if self._is_wrapped and set(as_node(found) or ()) != {_VALUE}:
-            found = {_VALUE: found}
-        value: Any = self._checked.coerce(found)[0]
+        if self._is_wrapped and set(as_node(value_read) or ()) != {_VALUE}:
+            value_read = {_VALUE: value_read}
+        value: Any = self._checked.coerce(value_read)[0]
         problems = self._checked.problems(value)
         if problems:
-            messages = [call_errors.problem_text(item, "answer") for item in problems]
-            return call_errors.wrong_output("; ".join(messages), problems)
+            problems_told = [
+                call_errors.problem_text(item, "answer") for item in problems
+            ]
+            return call_errors.wrong_output("; ".join(problems_told), problems)
         inner = value[_VALUE] if self._is_wrapped else value
         try:
-            made = inner if self._convert is None else self._convert(inner)
+            converted = inner if self._convert is None else self._convert(inner)
         except (CommandError, ValueError, TypeError) as error:
-            return call_errors.wrong_output(_why(error))
-        return made, json.dumps(inner, ensure_ascii=False)
+            return call_errors.wrong_output(_describe_error(error))
+        return converted, json.dumps(inner, ensure_ascii=False)
 
     def fits(self, text: str) -> bool:
         """Check whether a text is JSON of this form."""
-        found = loads(text.strip())
-        fields = as_node(found.value) if isinstance(found, Value) else None
+        value = loads(text.strip())
+        fields = as_node(value.value) if isinstance(value, Value) else None
         return (
             fields is not None
             and fields.keys() <= self._keys
@@ -110,26 +112,26 @@ class Output:
         before = text[:start].strip().removeprefix("```json").removeprefix("```")
         if start < 0 or before.strip():
             return None
-        found = _closed(text[start:])
-        if not isinstance(found, dict):
+        value = _close_json(text[start:])
+        if not isinstance(value, dict):
             return None
-        fields = cast("dict[str, Json]", found)
+        fields = cast("dict[str, Json]", value)
         if not fields or not fields.keys() <= self._keys:
             return None
         return fields[_VALUE] if self._is_wrapped else fields
 
 
-def decoded(
+def decode_reply(
     output: Output | None,
     dialect: Dialect,
     completion: Completion,
     next_id: Callable[[], str],
 ) -> Reply:
-    """Decode a reply; what has exactly the answer's form is no call."""
+    """Decode a reply; JSON of exactly the output type is no call."""
     if completion.finish_reason in ("answer", "declined"):
         return Reply(texts=(completion.text,))
     if output is None and completion.finish_reason == "length":
-        words = cut_words(dialect, completion)
+        words = text_of_cut_reply(dialect, completion)
         if words:
             return Reply(texts=words)
     reply = dialect.decode(completion, next_id=next_id)
@@ -138,124 +140,126 @@ def decoded(
     return Reply(texts=(completion.text,), thoughts=reply.thoughts)
 
 
-def cut_words(dialect: Dialect, completion: Completion) -> tuple[str, ...]:
-    """Return the words of a cut reply that holds no call."""
+def text_of_cut_reply(dialect: Dialect, completion: Completion) -> tuple[str, ...]:
+    """Return the texts of a truncated reply without calls."""
     if completion.tool_calls:
         return ()
-    whole = replace(completion, finish_reason="stop")
-    read = dialect.decode(whole, next_id=str)
+    complete = replace(completion, finish_reason="stop")
+    read = dialect.decode(complete, next_id=str)
     return () if read.calls or read.errors else read.texts
 
 
 class PartialOutput:
-    """What a reply holds of the answer while it is streaming.
+    """Partial answer while the reply is streaming.
 
-    It is read again once it has grown by a twentieth, so that long ones stay cheap.
+    It is parsed again when it has grown by a twentieth, so that long ones stay cheap.
     """
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._text, self._next = "", 0
+        self._text = ""
+        self._next = 0
         self._last: Json = None
 
-    def tell(self, text: str, emit: Callable[[Event], None]) -> None:
-        """Report what the answer holds, where a piece of text changed it."""
-        value = self._see(text)
+    def report(self, text: str, emit: Callable[[Event], None]) -> None:
+        """Report the partial answer if a piece of text changed it."""
+        value = self._changed_value(text)
         if value is not None:
             emit(OutputChunk(value=value))
 
-    def _see(self, text: str) -> Json:
+    def _changed_value(self, text: str) -> Json:
         self._text += text
         size = len(self._text)
         if size < self._next:
             return None
-        self._next = size + max(_LEAST, size // 20)
-        found = self._output.part_of(self._text)
-        if found is None or found == self._last:
+        self._next = size + max(_MIN_GROWTH, size // 20)
+        value = self._output.part_of(self._text)
+        if value is None or value == self._last:
             return None
-        self._last = found
-        return found
+        self._last = value
+        return value
 
 
-def reported(
+def chunk_reporter(
     output: Output | None, emit: Callable[[Event], None]
 ) -> Callable[[Chunk], None]:
-    """Return what reports a reply's pieces, and what its answer holds."""
+    """Return a function that reports a reply's chunks and its partial answer."""
     partial = None if output is None else PartialOutput(output)
 
     def report(chunk: Chunk) -> None:
         emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
         if partial is not None and chunk.text:
-            partial.tell(chunk.text, emit)
+            partial.report(chunk.text, emit)
 
     return report
 
 
-def _schema_of(wanted: Any) -> dict[str, Json]:
+def _schema_of(output_type: Any) -> dict[str, Json]:
     defs = Defs()
     try:
-        schema = inlined(schema_of(wanted, defs), defs)
+        schema = inlined(schema_of(output_type, defs), defs)
     except NoType as error:
         if error.why:
             raise ConfigError(f"output: {error.path}{error.why}") from None
         raise ConfigError(
             "output: expected a class, such as output=Invoice, a union of them, or a "
-            f"JSON Schema, got {describe_given(wanted)}"
+            f"JSON Schema, got {describe_given(output_type)}"
         ) from None
     if '"x-type"' in json.dumps(schema, default=str):
         raise ConfigError(
-            f"output: {describe_given(wanted)} has a part that JSON cannot write; give "
-            "a pydantic model, a dataclass, a TypedDict, a msgspec Struct or a schema"
+            f"output: {describe_given(output_type)} has a part that JSON cannot write; "
+            "give a pydantic model, a dataclass, a TypedDict, a msgspec Struct or a "
+            "schema"
         )
     return schema
 
 
 def _json_of(text: str) -> Value | None:
     """Return the one JSON value of an answer, or None."""
-    whole = text.strip()
-    fence = whole.startswith("```") and whole.endswith("```")
-    within = whole[3:-3].partition("\n")[2] if fence else ""
-    for tried in (whole, within):
-        found = loads(tried)
-        if isinstance(found, Value):
-            return found
-    listed = [piece.value for piece in pieces(text) if piece.value is not None]
-    return listed[0] if len(listed) == 1 else None
+    stripped = text.strip()
+    fence = stripped.startswith("```") and stripped.endswith("```")
+    within = stripped[3:-3].partition("\n")[2] if fence else ""
+    for candidate in (stripped, within):
+        value = loads(candidate)
+        if isinstance(value, Value):
+            return value
+    values = [piece.value for piece in pieces(text) if piece.value is not None]
+    return values[0] if len(values) == 1 else None
 
 
-def _why(error: Exception) -> str:
-    """Return what a class says of values that it does not take."""
-    listed: Any = getattr(error, "errors", None)
-    if not callable(listed):  # it is not pydantic's
+def _describe_error(error: Exception) -> str:
+    """Return the reasons why a class rejects values."""
+    errors: Any = getattr(error, "errors", None)
+    if not callable(errors):  # not an error of pydantic
         return str(error) or type(error).__name__
-    found = cast("list[dict[str, Any]]", listed())
+    pydantic_errors = cast("list[dict[str, Any]]", errors())
     return "; ".join(
         f"{path_text(tuple(item['loc'])) or 'answer'}: {item['msg']}, got "
         f"{quote(item.get('input'))}"
-        for item in found
+        for item in pydantic_errors
     )
 
 
-def _closed(text: str) -> Json:
-    """Return what a cut JSON text holds."""
+def _close_json(text: str) -> Json:
+    """Parse truncated JSON after closing its brackets; None if that fails."""
     open_now: list[str] = []
-    whole, closers = 0, ""
+    complete_to, closers = 0, ""
     for token in _TOKEN.finditer(text):
-        mark = token[0]
-        if mark in ("{", "["):
-            open_now.append("}" if mark == "{" else "]")
-        elif mark in ("}", "]"):
+        character = token[0]
+        if character in ("{", "["):
+            open_now.append("}" if character == "{" else "]")
+        elif character in ("}", "]"):
             if not open_now:
                 return None
             open_now.pop()
-        elif mark != ",":
+        elif character != ",":
             continue
-        whole = token.start() if mark == "," else token.end()
+        complete_to = token.start() if character == "," else token.end()
         closers = "".join(reversed(open_now))
     tail = "".join(reversed(open_now))
-    for tried in (text + tail, f'{text}"{tail}', text[:whole] + closers):
+    for candidate in (text + tail, f'{text}"{tail}', text[:complete_to] + closers):
         try:
-            return json.loads(tried)
+            return json.loads(candidate)
         except (ValueError, RecursionError):
             continue
     return None
