@@ -233,7 +233,7 @@ def test_no_terminal_no_question(tmp_path: Path) -> None:
     home = {"NEURAXIS_HOME": str(tmp_path / "home")}
     words = ["run", "-m", f"scripted:{script}", "go"]
     done = neuraxis(*words, cwd=tmp_path, **home)
-    assert "there is no one to ask" in done.stderr
+    assert "there is no one to ask for approval" in done.stderr
     assert not (tmp_path / "neuraxis-workspace" / "a.txt").exists()
     neuraxis(*words, "--yes-to", "files.*", cwd=tmp_path, **home)
     assert (tmp_path / "neuraxis-workspace" / "a.txt").exists()
@@ -392,7 +392,7 @@ def test_a_question_that_cannot_be_put_is_a_no_and_not_the_commands_fault(
         result = asking.run_sync("go").calls[0]
     assert [] == SENT
     assert result.error is not None
-    assert "to run: that needs the user's approval, and " in result.error.message
+    assert "to run: it needs approval, and " in result.error.message
 
 
 @pytest.mark.parametrize(

@@ -396,7 +396,7 @@ def test_a_policy_denies_and_asks() -> None:
         _session(_intents({"tool": "breaks", "text": "x"}), "ok", policy=policy)
     )
     assert RAN == []
-    assert "there is no one to ask" in str(answer.calls[0].error)
+    assert "there is no one to ask for approval" in str(answer.calls[0].error)
 
 
 def test_C24_a_result_is_never_read_as_a_call() -> None:

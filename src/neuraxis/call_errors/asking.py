@@ -22,7 +22,7 @@ INSTEAD = (
     "want instead."
 )
 """Advice to the model after a refusal."""
-NOBODY = "that needs the user's approval, and there is no one to ask"
+NOBODY = "there is no one to ask for approval"
 
 
 def refused(why: str, way_out: str = "") -> str:
@@ -46,7 +46,7 @@ def no_from(by: str) -> str:
     """Return the user's refusal, or why nobody answered."""
     if by == "user":
         return SAID_NO
-    return f"that needs the user's approval, and {by.removeprefix('nobody: ')}"
+    return f"it needs approval, and {by.removeprefix('nobody: ')}"
 
 
 def asks_out(path: Path, label: str, private: str) -> str:

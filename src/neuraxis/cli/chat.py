@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from neuraxis.cli.continue_session import resume_options, session_to_continue
 from neuraxis.cli.display.text import echo, short
-from neuraxis.cli.options import Choices, session_options
+from neuraxis.cli.options import Choices, session_options, settings_of
 from neuraxis.cli.run import ask, open_session, question_lines
 from neuraxis.errors import ConfigError, NeuraxisError
 from neuraxis.formatting import why_unusable
@@ -109,7 +109,7 @@ def chat(resume: bool, session_id: str | None, **options: Any) -> int:
             _talk(talk)
             return 0
         for line in sys.stdin:
-            if line.strip() in _END:
+            if line.strip().split(" ")[0] in _END:
                 break
             talk.take(line.strip())
         return talk.code
@@ -141,7 +141,7 @@ def _talk(talk: Conversation) -> None:
             interrupted = True
             continue
         interrupted = False
-        if line in _END:
+        if line.split(" ")[0] in _END:
             return
         try:
             talk.take(line)
@@ -174,13 +174,29 @@ def _help(talk: Conversation, rest: str) -> None:
     echo(HELP)
 
 
+def _needed(rest: str, usage: str) -> str:
+    """Return what follows a command.
+
+    Raises:
+        ConfigError: there is nothing.
+    """
+    if not rest:
+        raise ConfigError(f"expected {usage}")
+    return rest
+
+
 def _attach(talk: Conversation, rest: str) -> None:
+    _needed(rest, "/attach FILE")
     echo(f"attached as {talk.session.attach(Path(rest).expanduser())}", err=True)
 
 
 def _model(talk: Conversation, rest: str) -> None:
+    from neuraxis.models import find_model
+
     if rest:
-        talk.reopen(replace(talk.choices, model=rest), talk.session.id)
+        choices = replace(talk.choices, model=rest)
+        find_model(rest, settings_of(choices))  # a wrong name changes nothing
+        talk.reopen(choices, talk.session.id)
     echo(talk.session.model.name)
 
 
@@ -190,8 +206,11 @@ def _plugins(talk: Conversation, rest: str) -> None:
 
 
 def _assets(talk: Conversation, rest: str) -> None:
-    for meta in talk.session.assets.listing():
+    listing = talk.session.assets.listing()
+    for meta in listing:
         echo(short(meta, 200))
+    if not listing:
+        echo("there are no objects yet", err=True)
 
 
 def _object(talk: Conversation, name: str) -> Any:
@@ -204,7 +223,7 @@ def _object(talk: Conversation, name: str) -> Any:
 def _open(talk: Conversation, rest: str) -> None:
     from neuraxis.cli.display.objects import print_object
 
-    value = _object(talk, rest)
+    value = _object(talk, _needed(rest, "/open ID; /assets lists the objects"))
     if not print_object(value):
         echo(str(value))
 
@@ -213,7 +232,7 @@ def _save(talk: Conversation, rest: str) -> None:
     from neuraxis.builtin.files.plugin import as_file
 
     name, _, path = rest.partition(" ")
-    place = Path(path.strip()).expanduser()
+    place = Path(_needed(path.strip(), "/save ID FILE")).expanduser()
     data = as_file(_object(talk, name), place.suffix)
     try:
         with place.open("xb") as file:  # an existing file is never replaced
@@ -237,16 +256,20 @@ def _retry(talk: Conversation, rest: str) -> None:
 
 
 def _pending(talk: Conversation, rest: str) -> None:
-    for line in question_lines(talk.session.pending()):
+    questions = talk.session.pending()
+    for line in question_lines(questions):
         echo(line)
+    if not questions:
+        echo("no call waits for approval", err=True)
 
 
 def _approve(talk: Conversation, rest: str) -> None:
-    talk.session.approve(rest)
+    talk.session.approve(_needed(rest, "/approve ID; /pending lists the calls"))
     _continue(talk)
 
 
 def _deny(talk: Conversation, rest: str) -> None:
+    _needed(rest, "/deny ID WHY; /pending lists the calls")
     question, _, reason = rest.partition(" ")
     talk.session.deny(question, reason.strip())
     _continue(talk)

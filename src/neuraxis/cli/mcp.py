@@ -70,6 +70,8 @@ def serve(
 
     if token and not http:
         raise ConfigError("--token: expected with --http; stdio has one client only")
+    if port and not http:
+        raise ConfigError("--port: expected with --http; stdio has no port")
     value = Secrets().value(token) if token else ""
     session = make_session(
         Choices(**options),

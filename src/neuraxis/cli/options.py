@@ -353,12 +353,26 @@ def make_session(
         options=_uncommon(choices, settings, reopen=reopen is not None),
     )
     with _warnings_as_lines(), kept_for_answers():
-        if resume is None:
-            session = Session(id=reopen, **arguments)
-        else:
-            session = Session.open(resume, **arguments)
+        try:
+            if resume is None:
+                session = Session(id=reopen, **arguments)
+            else:
+                session = Session.open(resume, **arguments)
+        except ConfigError as error:
+            raise _with_source(error, settings) from None
     _warn_of_unused(choices.yes_to if reopen is None else (), session)
     return session
+
+
+def _with_source(error: ConfigError, settings: Settings) -> ConfigError:
+    """Name the file or variable of a setting that the session refused."""
+    message = str(error)
+    for key, begins in (("dialect", "dialect:"), ("model", "model ")):
+        setting = settings.values.get(key)
+        from_line = setting is None or setting.source == "command line"
+        if message.startswith(begins) and setting and not from_line:
+            return ConfigError(f"{setting.source}: {message}")
+    return error
 
 
 def _uncommon(choices: Choices, settings: Settings, *, reopen: bool) -> Options:

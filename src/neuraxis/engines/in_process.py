@@ -123,6 +123,8 @@ class _TaskState(Struct):
 
     is_given_up: bool = False
     """Whether it was abandoned."""
+    seconds: float | None = None
+    """The call's time limit."""
     exit: SystemExit | None = None
 
 
@@ -132,7 +134,7 @@ async def _run_task(
     seconds: float | None,
 ) -> Any:
     """Run a coroutine in a task that can be abandoned."""
-    state = _TaskState()
+    state = _TaskState(seconds=seconds)
     task = asyncio.get_running_loop().create_task(_await_call(call, state))
     slot = SLOT.get()
     if slot is not None:
@@ -243,10 +245,19 @@ def _drive_coroutine(
     """
     step = partial(work.send, None)
     while True:
+        started = time.monotonic()
         try:
             awaited = step()
         except StopIteration as end:
             return end.value
+        finally:
+            took = time.monotonic() - started
+            if state.seconds is not None and took > state.seconds:
+                _LOG.warning(
+                    "%s blocked the event loop for %.1f s, so that its time limit of "
+                    "%g s could not end it. Make it a `def`, which runs in a thread",
+                    work.__qualname__, took, state.seconds,
+                )  # fmt: skip
         try:
             yield awaited
         except GeneratorExit:

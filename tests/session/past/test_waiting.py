@@ -448,7 +448,7 @@ def test_calls_of_the_program_do_not_wait(tmp_path: Path) -> None:
         arguments: Any = {"to": "ann", "amount": 1}
         call = Call(id="b1", plugin=None, command="pay", arguments=arguments)
         result = asyncio.run(one.call(call))
-        assert "there is no one to ask" in str(result.error)
+        assert "there is no one to ask for approval" in str(result.error)
 
 
 KILLED = """

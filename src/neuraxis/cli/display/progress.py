@@ -240,8 +240,9 @@ class Live:
 
     def _block(self, text: str, style: str) -> None:
         lines = inert(text).rstrip().splitlines()
+        most = 200 if style == "" else 2_000  # advice stands at the end of an error
         for line in lines[:_LINES]:
-            self._print(f"      {line[:200]}", style or "dim")
+            self._print(f"      {line[:most]}", style or "dim")
         if len(lines) > _LINES:
             self._print(f"      … {len(lines) - _LINES} more lines", "dim")
 
