@@ -112,9 +112,19 @@ __all__ = [
     "run_many",
 ]
 
+_ELSEWHERE = {
+    "Agent": "write Session(…), or agent(…) for one that another model asks",
+    "ScriptedModel": "from neuraxis.models.scripted import ScriptedModel",
+    "function_tool": "write @command, or plugins=[function]",
+    "tool": "write @command, or plugins=[function]",
+}
+"""What people who come from other packages import, and what to write."""
+
 
 def __getattr__(name: str) -> Any:
     where = _WHERE.get(name)
+    if where is None and name in _ELSEWHERE:
+        raise ImportError(f"neuraxis has no {name!r}: {_ELSEWHERE[name]}")
     if where is None:
         raise AttributeError(f"module 'neuraxis' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(where), name)

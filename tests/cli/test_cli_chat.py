@@ -191,3 +191,30 @@ def test_a_continued_chat_shows_its_last_turns(tmp_path: Path) -> None:
         assert terminal.end() == 0
     finally:
         terminal.close()
+
+
+def test_a_model_that_does_not_exist_changes_nothing(tmp_path: Path) -> None:
+    """The session was closed and opened again: its script began anew."""
+    (tmp_path / "m.yaml").write_text("- one\n- two\n", encoding="utf-8")
+    typed = "hello\n/model gpt-4o\nhello\n/quit now\nnever\n"
+    given = ("chat", "-m", "scripted:m.yaml", "--journal", "memory")
+    done = neuraxis(*given, cwd=tmp_path, stdin=typed)
+    assert (done.returncode, done.stdout) == (0, "one\ntwo\n")
+    assert "Did you mean openai:gpt-4o?" in done.stderr
+
+
+def test_a_command_of_the_chat_says_what_it_needs(tmp_path: Path) -> None:
+    """Without it, it talked of an object '' and of a folder that is no file."""
+    (tmp_path / "m.yaml").write_text("- one\n", encoding="utf-8")
+    typed = "/attach\n/open\n/save a1\n/approve\n/deny\n/pending\n/assets\n"
+    given = ("chat", "-m", "scripted:m.yaml", "--journal", "memory")
+    done = neuraxis(*given, cwd=tmp_path, stdin=typed)
+    assert done.stderr.splitlines() == [
+        "neuraxis: expected /attach FILE",
+        "neuraxis: expected /open ID; /assets lists the objects",
+        "neuraxis: expected /save ID FILE",
+        "neuraxis: expected /approve ID; /pending lists the calls",
+        "neuraxis: expected /deny ID WHY; /pending lists the calls",
+        "no call waits for approval",
+        "there are no objects yet",
+    ]

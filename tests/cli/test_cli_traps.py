@@ -140,3 +140,37 @@ def test_doctor_tells_misspelt_settings_that_end_a_run(odd: Path) -> None:
     assert ended.returncode == 2
     assert "neuraxis.toml: modl: there is no such setting" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_refused_setting_names_its_file_or_variable(tmp_path: Path) -> None:
+    """A wrong dialect and model were told without where they are written."""
+    (tmp_path / "neuraxis.toml").write_text('model = "gpt-4o"\n', encoding="utf-8")
+    done = neuraxis("run", "--journal", "memory", "hi", cwd=tmp_path)
+    assert "neuraxis.toml: model 'gpt-4o': there is no kind" in done.stderr
+    (tmp_path / "neuraxis.toml").write_text('dialect = "nativ"\n', encoding="utf-8")
+    done = neuraxis("run", "-m", "local:", "--journal", "memory", "hi", cwd=tmp_path)
+    assert "neuraxis.toml: dialect: expected one of" in done.stderr
+    done = neuraxis("run", "-m", "gpt-4o", "--journal", "memory", "hi", cwd=tmp_path)
+    assert done.stderr.startswith("neuraxis: model 'gpt-4o'")
+
+
+def test_a_port_without_http_is_refused(tmp_path: Path) -> None:
+    """It was ignored."""
+    done = neuraxis("mcp", "serve", "--port", "9", cwd=tmp_path)
+    assert "--port: expected with --http" in done.stderr
+
+
+def test_the_way_out_at_the_end_of_a_denial_is_shown_whole(tmp_path: Path) -> None:
+    """It was cut in the middle of `--yes-to`."""
+    code = (
+        "from neuraxis import command\n\n\n"
+        '@command(effects={"needs_approval": True})\n'
+        'def refund(order: int) -> str:\n    """Refund an order."""\n    return "ok"\n'
+    )
+    (tmp_path / "ref.py").write_text(code, encoding="utf-8")
+    reply = '<!-- RESPONSE_START -->[{"tool":"refund","order":7}]<!-- RESPONSE_END -->'
+    (tmp_path / "m.yaml").write_text(f"- '{reply}'\n- Done.\n", encoding="utf-8")
+    given = ("-m", "scripted:m.yaml", "-p", "ref.py", "--journal", "memory")
+    done = neuraxis("run", *given, "Refund order 7", cwd=tmp_path)
+    assert "there is no one to ask for approval" in done.stderr
+    assert "--yes-to ref.refund on the command line)." in done.stderr

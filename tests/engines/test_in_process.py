@@ -294,3 +294,24 @@ async def test_R8_the_end_of_one_engine_ends_no_thread_of_others() -> None:
         threads.add(await engine.run(threading.current_thread, (), {}, None))
         engine.close()
     assert len(threads) <= 2
+
+
+async def test_an_async_def_that_blocks_the_loop_past_its_limit_is_told_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """No time limit can end it, and nothing said so."""
+
+    async def slow(seconds: float) -> str:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pass
+        return "done"
+
+    run = InProcess().run
+    for seconds in (0.0, 0.2):
+        value = await run(
+            slow, (seconds,), {}, None, is_async=True, blocking=False, seconds=0.1
+        )
+        assert value == "done"
+    (record,) = caplog.records
+    assert "blocked the event loop for 0.2 s" in record.getMessage()

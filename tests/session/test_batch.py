@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -334,3 +334,17 @@ async def test_a_row_gets_no_answer_of_another_request(tmp_path: Path) -> None:
     assert not other.earlier
     assert other.answer.outcome == "failed"
     assert "answers another request: 'Where is order 7?'" in other.answer.error
+
+
+def test_a_session_instead_of_a_function_is_refused_once() -> None:
+    """Each of 10,000 rows failed with "'Session' object is not callable"."""
+
+    async def go(session: Session) -> None:
+        async for _ in run_many(cast("Any", session), ["a", "b"]):
+            raise AssertionError
+
+    with (
+        Session(ScriptedModel([])) as session,
+        pytest.raises(ConfigError, match="make: expected a function that returns the"),
+    ):
+        asyncio.run(go(session))

@@ -308,3 +308,20 @@ def test_null_is_an_answer_where_the_type_allows_it() -> None:
         assert session.run_sync("go").outcome == "answered"
     with _session("null", "null", "null", output=Invoice) as session:
         assert session.run_sync("go").outcome == "failed"
+
+
+@pytest.mark.parametrize("text", ["42", "null", "[1]", "true"])
+def test_a_text_that_reads_like_json_is_a_text_where_one_is_allowed(text: str) -> None:
+    """`City | str` refused them; an object with a wrong key stays an error."""
+    kind: Any = Place | str
+    with Session(ScriptedModel([text]), output=kind) as session:
+        assert session.run_sync("Which?").output == text
+    with Session(ScriptedModel(['{"nme": "Rome"}'] * 3), output=kind) as session:
+        assert session.run_sync("Which?").outcome == "failed"
+
+
+@dataclasses.dataclass
+class Place:
+    """A place."""
+
+    name: str

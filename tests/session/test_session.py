@@ -778,3 +778,31 @@ async def test_a_call_beside_a_run_takes_nothing_from_it() -> None:
         go_on.set()
     assert (await run).text == "ok"
     assert isinstance(events[-1], SessionFinished)
+
+
+def test_a_traceback_begins_at_the_commands_first_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Eight of its nine frames were the runtime's."""
+
+    @command
+    def price(item: str) -> float:
+        """The price of an item."""
+        return {"a": 1.0}[item]
+
+    replies = [json.dumps([{"tool": "price", "item": "b"}]), "Done."]
+    with Session(ScriptedModel(replies), plugins=[price]) as session:
+        session.run_sync("What does b cost?")
+    assert caplog.text.count('File "') == 1
+    assert "in price" in caplog.text
+    assert "KeyError: 'b'" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["tool", "Agent", "ScriptedModel", "function_tool"])
+def test_a_name_of_another_package_says_what_to_write(name: str) -> None:
+    """A bare ImportError says nothing."""
+    import neuraxis
+
+    with pytest.raises(ImportError, match=f"neuraxis has no '{name}': "):
+        getattr(neuraxis, name)
+    assert not hasattr(neuraxis, "nothing_of_that_name")

@@ -290,3 +290,16 @@ def test_an_id_of_ones_own_leads_out_of_no_folder(tmp_path: Path) -> None:
     with _reopened(tmp_path, name) as later:
         assert later.undo().restored == ("notes.txt",)
     assert _notes(tmp_path) == "milk\n"
+
+
+def test_a_text_that_is_a_files_name_is_stored_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`run(attach=["a.csv"])` reads the file, `session.attach("a.csv")` does not."""
+    (tmp_path / "a.csv").write_text("a\n1\n", encoding="utf-8")
+    with Session(ScriptedModel([])) as session:
+        session.attach("a.csv, and more\n")
+        session.attach("no such file")
+        assert caplog.text == ""
+        session.attach(str(tmp_path / "a.csv"))
+    assert "write attach(Path(" in caplog.text

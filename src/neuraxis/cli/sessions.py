@@ -99,7 +99,8 @@ def ls(journal: str | None, as_json: bool, whole: bool) -> int:
     ids = [one_line(info.session) for info in infos]
     width = max(map(len, ids), default=0)
     if infos:
-        echo(f"{'session':<{width}}  {'last used':<19}  events  state       request")
+        heading = f"{'session':<{width}}  {'last used':<19}  events  state"
+        echo(f"{heading:<{width + 41}}first request")
     for session_id, info in zip(ids, infos, strict=True):
         echo(
             f"{session_id:<{width}}  {_when(info.ended)}  {info.events:>6}  "

@@ -6,6 +6,7 @@ import logging
 import time
 import traceback
 from collections.abc import Mapping
+from types import TracebackType
 from typing import cast
 
 from msgspec.structs import replace
@@ -23,6 +24,11 @@ from neuraxis.policy.secrets import NoSecret
 from neuraxis.specs import Json
 
 _LOG = logging.getLogger("neuraxis.commands")
+_RUNTIME = (
+    *("neuraxis.execution", "neuraxis.engines", "asyncio", "concurrent.futures"),
+    *("threading", "types"),
+)
+"""Packages whose frames stand above a command's own."""
 MOST = 4_000
 """Maximum characters of a reported failure reason."""
 
@@ -90,8 +96,17 @@ def _log(raised: BaseException, step: Step, runtime: Runtime) -> None:
     if call_id not in runtime.usage.crashed:
         runtime.usage.crashed.add(call_id)
         # text, and not the exception: secrets in it would reach the log
-        trace: str = runtime.secrets.scrub("".join(traceback.format_exception(raised)))
+        lines = traceback.format_exception(type(raised), raised, _own_frames(raised))
+        trace: str = runtime.secrets.scrub("".join(lines))
         _LOG.warning("%s (%s) raised:\n%s", step.tool, call_id, _short(trace.rstrip()))
+
+
+def _own_frames(raised: BaseException) -> TracebackType | None:
+    """Return the traceback from the command's first line on, without the runtime's."""
+    frame = raised.__traceback__
+    while frame and frame.tb_frame.f_globals.get("__name__", "").startswith(_RUNTIME):
+        frame = frame.tb_next
+    return frame or raised.__traceback__
 
 
 def crashed(call: Call, raised: BaseException, runtime: Runtime) -> CallError:

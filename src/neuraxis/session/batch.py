@@ -66,10 +66,9 @@ async def run_many(
         at_once: maximum rows that run at the same time.
 
     Raises:
-        ConfigError: `at_once` is no whole number, 1 or above.
+        ConfigError: `make` is no function, or `at_once` no whole number, 1 or above.
     """
-    if not isinstance(cast("Any", at_once), int) or at_once < 1:
-        refuse("at_once", "a whole number, 1 or above", at_once)
+    _check(make, at_once)
     total = len(rows) if isinstance(rows, Sized) else None
     numbered = enumerate(rows, 1)
     models, count = Counter[int](), 0
@@ -101,6 +100,13 @@ async def run_many(
         await asyncio.gather(*running, return_exceptions=True)
     if broken is not None:
         raise broken
+
+
+def _check(make: Any, at_once: Any) -> None:
+    if not callable(make):
+        refuse("make", "a function that returns the Session of a row", make)
+    if not isinstance(at_once, int) or at_once < 1:
+        refuse("at_once", "a whole number, 1 or above", at_once)
 
 
 async def _run_row(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from neuraxis.session.answer import StoredAsset
 from neuraxis.session.event_loop import SyncLoop
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
+
+_LOG = logging.getLogger(__name__)
 
 
 def make_workspace(workspace: Path) -> None:
@@ -124,6 +128,17 @@ def undo_last(
     return undone
 
 
+def _warn_of_path(value: Any) -> None:
+    """Warn of an attached text that is the name of a file."""
+    if isinstance(value, str) and len(value) < 300 and "\n" not in value:
+        with suppress(OSError, ValueError):
+            if Path(value).is_file():
+                _LOG.warning(
+                    "attach(%r) stores these characters; to attach the file of that "
+                    "name write attach(Path(%r))", value, value,
+                )  # fmt: skip
+
+
 def read_given(value: Any, description: str) -> tuple[Any, str]:
     """Read an attachment: a file, an asset, or any object.
 
@@ -133,6 +148,7 @@ def read_given(value: Any, description: str) -> tuple[Any, str]:
     if isinstance(value, StoredAsset):
         value = value.value
     if not isinstance(value, Path):
+        _warn_of_path(value)
         return value, description
     # imported here: few sessions attach files, and it would delay a first run
     from neuraxis.assets.attachments import read_attachment

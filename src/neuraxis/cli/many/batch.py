@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 """Maximum wrong lines that an error names."""
+_EXPECTED = 'expected {"id": …, "request": "…"}, or a text in quotes'
 
 
 class _Row(Struct, frozen=True, kw_only=True):
@@ -88,7 +89,7 @@ def _rows(file: Path) -> list[_Row]:
         if not line.strip():
             continue
         try:
-            row = _row(json.loads(line), str(number))
+            row = _row(_parsed(line), str(number))
             if row.id in rows:
                 raise ConfigError(f"id {row.id!r} occurs twice")
             rows[row.id] = row
@@ -101,6 +102,13 @@ def _rows(file: Path) -> list[_Row]:
     return [*rows.values()]
 
 
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{_EXPECTED}; it is no JSON: {error}") from None
+
+
 def _row(value: Any, number: str) -> _Row:
     from neuraxis.session.validation import check_request  # delays `--help`
 
@@ -108,7 +116,7 @@ def _row(value: Any, number: str) -> _Row:
         "dict[str, Any]", value if isinstance(value, dict) else {"request": value}
     )
     if not isinstance(fields.get("request"), str):
-        raise ValueError('expected {"id": …, "request": "…"}, or a text in quotes')
+        raise ValueError(_EXPECTED)
     if unknown := sorted(fields.keys() - {"id", "request"}):
         raise ValueError(f"expected id and request only, got {unknown[0]}")
     check_request(fields["request"])
@@ -123,6 +131,7 @@ def _run(
     outcomes: Counter[str] = Counter()
 
     async def go() -> None:
+        earlier = 0
         with signals.cancelled_by_signals():
             work = run_many(
                 make, rows, request=lambda row: row.request, at_once=at_once
@@ -132,6 +141,7 @@ def _run(
                     raise item.exception  # fails now instead of for each row
                 answer = item.answer
                 outcomes[answer.outcome] += 1
+                earlier += item.earlier
                 entry = {
                     "id": item.row.id,
                     "session": item.session,
@@ -144,7 +154,8 @@ def _run(
                 echo_json(entry)
                 if not quiet:
                     listed = ", ".join(f"{n} {what}" for what, n in outcomes.items())
-                    echo(f"{item.count} of {item.total}: {listed}", err=True)
+                    before = f" ({earlier} earlier)" if earlier else ""
+                    echo(f"{item.count} of {item.total}: {listed}{before}", err=True)
 
     signals.run_to_end(go())
     if outcomes.keys() <= {"answered"}:

@@ -84,6 +84,8 @@ class Output:
             value_read = {_VALUE: value_read}
         value: Any = self._checked.coerce(value_read)[0]
         problems = self._checked.problems(value)
+        if problems and self._is_text(value_read, text):
+            value, problems = {_VALUE: text}, ()
         if problems:
             problems_told = [
                 call_errors.problem_text(item, "answer") for item in problems
@@ -95,6 +97,12 @@ class Output:
         except (CommandError, ValueError, TypeError) as error:
             return call_errors.wrong_output(_describe_error(error))
         return converted, json.dumps(inner, ensure_ascii=False)
+
+    def _is_text(self, value: Any, text: str) -> bool:
+        """Whether the type accepts text, and a reply like `42` is one."""
+        inner = (as_node(value) or {_VALUE: value}).get(_VALUE)
+        is_object = isinstance(inner, dict) or not self._is_wrapped
+        return not is_object and self._checked.valid({_VALUE: text})
 
     def fits(self, text: str) -> bool:
         """Check whether a text is JSON of this form."""
