@@ -100,7 +100,7 @@ def ls(journal: str | None, as_json: bool, whole: bool) -> int:
     width = max(map(len, ids), default=0)
     if infos:
         heading = f"{'session':<{width}}  {'last used':<19}  events  state"
-        echo(f"{heading:<{width + 41}}first request")
+        echo(f"{heading:<{width + 43}}first request")
     for session_id, info in zip(ids, infos, strict=True):
         echo(
             f"{session_id:<{width}}  {_when(info.ended)}  {info.events:>6}  "
