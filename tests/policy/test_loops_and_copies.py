@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Session, command
-from neuraxis.policy import documents
-from neuraxis.policy.documents import is_document, is_new_script
+from neuraxis.policy.free_files import is_document, is_new_script
 from neuraxis.testing import ScriptedModel
 
 OUTSIDE = {"kind": "read", "others_write": True, "public": True}
@@ -174,7 +173,7 @@ def test_code_is_only_looked_through_where_it_decides(
     def fails(*_: object) -> bool:
         raise AssertionError("nothing was read")
 
-    monkeypatch.setattr(documents, "is_new_script", fails)
+    monkeypatch.setattr(free_files, "is_new_script", fails)
     write = {"tool": "FILEWRITER", "file_path": "primes.py", "contents": "print(2)"}
     with Session(
         ScriptedModel([json.dumps(write), "ok"]),

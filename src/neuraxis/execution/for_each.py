@@ -34,7 +34,7 @@ from neuraxis.messages import CallError, Result
 from neuraxis.planning.for_each import Loop, list_problem
 from neuraxis.planning.plan import Plan, Step, item_steps, waits_for
 from neuraxis.policy.decision import Refused
-from neuraxis.policy.later import Waits
+from neuraxis.policy.deferred_questions import Waits
 from neuraxis.references.render import ReferenceFailure
 
 MAX_CONCURRENT_ITEMS = 8

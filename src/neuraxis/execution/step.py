@@ -34,7 +34,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import authorize, is_sent_again
 from neuraxis.policy.decision import Refused
-from neuraxis.policy.later import Waits
+from neuraxis.policy.deferred_questions import Waits
 
 
 async def run_step(step: Step, runtime: Runtime) -> Result:

@@ -22,9 +22,9 @@ from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, call_digest
 from neuraxis.policy.decision import Decision, Facts
+from neuraxis.policy.deferred_questions import Waits, step_of
 from neuraxis.policy.gate import Gate, NobodyToAsk
-from neuraxis.policy.later import Waits, step_of
-from neuraxis.policy.lost import lost_of_call
+from neuraxis.policy.lost_lines import lost_of_call
 from neuraxis.policy.provenance.labels import describe_traced
 from neuraxis.policy.provenance.words import is_own
 from neuraxis.specs import Json

@@ -21,9 +21,9 @@ from neuraxis.policy.ask import (
     shown_call,
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
-from neuraxis.policy.documents import is_document
+from neuraxis.policy.deferred_questions import Waits
+from neuraxis.policy.free_files import is_document
 from neuraxis.policy.gate import Gate, evaluate_policy
-from neuraxis.policy.later import Waits
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, describe
 from neuraxis.policy.reconcile import settle_earlier

@@ -19,7 +19,7 @@ from neuraxis.events import ApprovalAsked, Event
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.decision import Decision, Facts
-from neuraxis.policy.later import Later
+from neuraxis.policy.deferred_questions import Later
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.three_rules import offers_of

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
-from neuraxis.policy.documents import is_document, is_free_file_use, is_plain
+from neuraxis.policy.free_files import is_document, is_free_file_use, is_plain
 from neuraxis.policy.provenance.labels import (
     OWN,
     Label,

@@ -15,7 +15,7 @@ from neuraxis.journal import Journal
 from neuraxis.messages import CallError
 from neuraxis.models import Model, find_model, find_models
 from neuraxis.plugins.registry import Registry
-from neuraxis.policy.later import Later
+from neuraxis.policy.deferred_questions import Later
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.versions import VersionStore, versions_root
 from neuraxis.session.event_sink import EventSink

@@ -24,8 +24,8 @@ from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy.approvals import Approvals
+from neuraxis.policy.deferred_questions import Later
 from neuraxis.policy.gate import Approve, Gate
-from neuraxis.policy.later import Later
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets

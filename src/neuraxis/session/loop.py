@@ -43,7 +43,7 @@ from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
 from neuraxis.policy.confirm_plan import confirm
-from neuraxis.policy.later import Waits
+from neuraxis.policy.deferred_questions import Waits
 from neuraxis.session.answer import (
     Answer,
     Outcome,

@@ -39,7 +39,7 @@ from neuraxis.messages import Call, Reply, Result
 from neuraxis.messages import Path as Place
 from neuraxis.parsing.json_access import as_list
 from neuraxis.policy.approvals import Approvals
-from neuraxis.policy.later import edited
+from neuraxis.policy.deferred_questions import edited
 from neuraxis.references.find import find_places
 from neuraxis.schema.schema import Schema
 from neuraxis.session.past.call_ids import CallIds
