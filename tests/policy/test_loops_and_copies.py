@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Session, command
+from neuraxis.policy import free_files
 from neuraxis.policy.free_files import is_document, is_new_script
 from neuraxis.testing import ScriptedModel
 
