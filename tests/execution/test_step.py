@@ -304,7 +304,7 @@ def test_a_bug_in_a_command_is_logged_once(
     options = Options(on_error=on_error)
     _answer([breaks], _block({"tool": "breaks"}), options=options)
     _answer([declines], _block({"tool": "declines"}), options=options)
-    (record,) = caplog.records
+    (record,) = [one for one in caplog.records if one.name == "neuraxis.commands"]
     assert (record.name, record.levelname) == ("neuraxis.commands", "WARNING")
     told = record.getMessage()
     assert told.startswith("breaks.breaks (")
@@ -321,4 +321,5 @@ def test_a_bug_in_a_loop_is_logged_once(caplog: pytest.LogCaptureFixture) -> Non
 
     each = {"tool": "breaks", "$for_each": [1, 2, 3], "number": "{{ item }}"}
     _answer([breaks], _block(each))
-    assert len(caplog.records) == 1
+    # a command that an earlier test gave up may end meanwhile, and is logged, too
+    assert caplog.text.count("breaks.breaks (a1) raised:") == 1

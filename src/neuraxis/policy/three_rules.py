@@ -17,6 +17,8 @@ from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
 from neuraxis.policy.free_files import is_document, is_free_file_use, is_plain
 from neuraxis.policy.provenance.labels import (
+    ATTACHED,
+    FILES,
     OWN,
     Label,
     Traced,
@@ -113,7 +115,7 @@ def _carries(address: Traced, facts: Facts) -> bool:
         is_private(others - address.label)
         or (address.how == "text" and is_private(address.label))
         or any(
-            origin.private and (not origin.open_world or origin.source == "files")
+            origin.private and (not origin.open_world or origin in FILES | ATTACHED)
             for origin in address.label
         )
         or any("secret://" in str(leaf) for _, leaf in leaves(facts.arguments))

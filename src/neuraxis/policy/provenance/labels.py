@@ -32,7 +32,12 @@ Label = frozenset[Origin]
 OWN: Label = frozenset()
 """The label of the user's words, and of what the model wrote before it read others'."""
 FILES: Label = frozenset((Origin(source="files", open_world=True, private=True),))
-"""The label of files that the runtime did not write for the user, and attachments."""
+"""The label of files that the runtime did not write for the user."""
+
+ATTACHED: Label = frozenset(
+    (Origin(source="attachments", open_world=True, private=True),)
+)
+"""The label of attached objects that others may have written."""
 
 PROGRAM: Label = frozenset((Origin(source="the program", private=True),))
 """The label of an object that a program attached as its own."""

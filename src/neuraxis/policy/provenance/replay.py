@@ -20,6 +20,7 @@ from neuraxis.events import (
     innermost,
 )
 from neuraxis.policy.provenance.labels import (
+    ATTACHED,
     FILES,
     OWN,
     PROGRAM,
@@ -71,7 +72,7 @@ class _Past(Struct):
             case MessageSent(sender="user") if not is_outside(self.given):
                 origins.add_request(event.content)
             case AssetStored() if event.id not in self.started:  # attached
-                own = PROGRAM if event.own else FILES
+                own = PROGRAM if event.own else ATTACHED
                 label = own if origins.handed is None else self.given
                 origins.is_made_of(label, event.id)
             case CallStarted():

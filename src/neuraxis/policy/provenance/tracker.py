@@ -21,6 +21,7 @@ from neuraxis.planning.for_each import Loop, belongs_to
 from neuraxis.planning.plan import Step
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.provenance.labels import (
+    ATTACHED,
     FILES,
     OWN,
     PROGRAM,
@@ -214,7 +215,7 @@ class Origins(Struct):
         """An object was handed to the session; `own`: no outsider wrote it."""
         label = self.handed
         if label is None:
-            label = PROGRAM if own else FILES
+            label = PROGRAM if own else ATTACHED
         self.is_made_of(label, asset_id)
         self.reads(label)  # the model is shown what it is
 
