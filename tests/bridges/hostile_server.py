@@ -136,6 +136,13 @@ def call(number, params):
         send({"method": "notifications/tools/list_changed"})
 
 
+def broken(number, params):
+    line = params["arguments"]["text"].replace("ID", str(number))
+    line = line.replace("DIGITS", "9" * 20_000)
+    sys.stdout.write(line.replace("DEEP", "[" * 100_000 + "]" * 100_000) + "\n")
+    sys.stdout.flush()
+
+
 def answer(message):
     method, number = message.get("method"), message.get("id")
     params = message.get("params") or {}
@@ -166,7 +173,7 @@ def answer(message):
     elif method == "tools/list":
         send({"id": number, "result": {"tools": tools()}})
     elif method == "tools/call":
-        call(number, params)
+        broken(number, params) if MODE == "broken" else call(number, params)
     elif number is not None:
         send({"id": number, "error": {"code": -32601, "message": "no " + str(method)}})
 

@@ -17,8 +17,9 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import JSONRPCNotification, JSONRPCResponse
 
+from neuraxis.bridges.mcp_client.lines import NoId, message_of
 from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.parsing.json_access import as_list, as_map
 
@@ -168,7 +169,7 @@ async def _read(process: Process, send: Any, inbox: Inbox) -> None:
             async for chunk in process.stdout:
                 *lines, rest = chunk.split(b"\n")
                 for line in lines:
-                    message = _message(b"".join([*parts, line]))
+                    message = message_of(b"".join([*parts, line]))
                     parts, size = [], 0
                     if isinstance(message, SessionMessage) and not inbox.look(message):
                         return
@@ -179,22 +180,12 @@ async def _read(process: Process, send: Any, inbox: Inbox) -> None:
                 if size > MOST_MESSAGE:
                     inbox.fault = f"it sent a message over {MOST_MESSAGE >> 20} MiB"
                     return
+    except NoId:
+        inbox.fault = "it sent an answer that cannot be read"
     except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         pass  # the session ended first
     finally:
         inbox.ended.set()
-
-
-def _message(line: bytes) -> SessionMessage | ValueError | None:
-    if not line.strip():
-        return None
-    try:
-        return SessionMessage(
-            jsonrpc_message_adapter.validate_json(line, by_name=False)
-        )
-    except ValueError as error:
-        # the server prints to standard output; its messages are still read
-        return error
 
 
 async def _write(process: Process, receive: Any) -> None:
