@@ -139,6 +139,7 @@ def call(number, params):
 def broken(number, params):
     line = params["arguments"]["text"].replace("ID", str(number))
     line = line.replace("DIGITS", "9" * 20_000)
+    line = line.replace("PARTS", ",".join(['{"type":"text","text":"x"}'] * 10_001))
     sys.stdout.write(line.replace("DEEP", "[" * 100_000 + "]" * 100_000) + "\n")
     sys.stdout.flush()
 
@@ -167,6 +168,7 @@ def answer(message):
             send({"method": "notifications/resources/updated", "params": {"uri": uri}})
     elif method == "resources/read":
         contents = [{"uri": params["uri"], "text": "words"}]
+        contents *= 10_002 if params["uri"] == "doc://many" else 1
         send({"id": number, "result": {"contents": contents}})
     elif method == "tools/list" and MODE == "changes_mutely" and state["calls"]:
         return

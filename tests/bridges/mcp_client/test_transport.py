@@ -76,3 +76,16 @@ async def test_an_answer_without_a_readable_id_fails_what_waits(tmp_path):
             assert "an answer that cannot be read" in result.error.message
             after = await say(session, text=f"{log}\n{_TEXT % 'later'}")
     assert after.value == "later"
+
+
+async def test_an_answer_of_very_many_parts_is_cut_and_told(tmp_path):
+    """500,000 parts took 1.2 GB and held up the event loop for three seconds."""
+    answer = '{"jsonrpc":"2.0","id":ID,"result":{"content":[PARTS]}}'
+    with opened(tmp_path, hostile("broken")) as session:
+        result = await say(session, text=answer)
+    assert len(result.value) == 10_000
+    assert "1 were left out" in result.warnings[0]
+    with opened(tmp_path, hostile("updates")) as session:
+        read = await say(session, command="read_resource", uri="doc://many")
+    assert len(read.value) == 10_000
+    assert "2 were left out" in read.warnings[0]

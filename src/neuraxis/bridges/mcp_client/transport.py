@@ -27,6 +27,10 @@ MOST_MESSAGE = 64 * 1024 * 1024
 """Maximum bytes of a message; a larger one ends the connection."""
 MOST_NOTIFICATIONS = 20_000
 """Maximum notifications between two answers; more end the connection."""
+MOST_PARTS = 10_000
+"""Maximum content parts of an answer; the rest is left out, and the model is warned."""
+LEFT_OUT = "neuraxis/left-out"
+"""Key in an answer's `_meta` with the number of parts that were left out."""
 MOST_STDERR = 4_000
 """Maximum bytes stored of a server's standard error, the last ones."""
 _GRACE_SECONDS = 2.0
@@ -65,6 +69,8 @@ class Inbox:
                 return False
             return True
         self._notifications = 0
+        if isinstance(inner, JSONRPCResponse):
+            _limit_parts(inner.result)
         if isinstance(inner, JSONRPCResponse) and self.listing is not None:
             tools = as_list(inner.result.get("tools"))
             self.listing += tools
@@ -75,6 +81,18 @@ class Inbox:
     def last_words(self) -> str:
         """Return the end of the server's standard error, safe to show."""
         return one_line(self.stderr.decode(errors="replace")[-600:])
+
+
+def _limit_parts(result: dict[str, Any]) -> None:
+    """Leave out an answer's parts beyond the limit."""
+    left_out = 0
+    for key in ("content", "contents", "messages"):  # of tools, resources, prompts
+        parts = as_list(result.get(key))
+        if len(parts) > MOST_PARTS:
+            left_out += len(parts) - MOST_PARTS
+            result[key] = parts[:MOST_PARTS]
+    if left_out:
+        result["_meta"] = {**as_map(result.get("_meta")), LEFT_OUT: left_out}
 
 
 def _named(tool: Any) -> bool:
