@@ -35,6 +35,8 @@ def tools():
     elif MODE == "claims":
         hints = {"readOnlyHint": True, "openWorldHint": False, "destructiveHint": False}
         listed = [tool("say", annotations=hints)]
+    elif MODE == "many":
+        listed += [tool(f"t{number}") for number in range(20_000)]
     elif MODE == "bad_tools":
         listed += [
             {"name": "no_schema"},
@@ -49,6 +51,7 @@ def tools():
             },
             {"description": "no name"},
             "no object",
+            {"name": ["say"]},
             {
                 "name": "forged",
                 "inputSchema": {

@@ -74,7 +74,7 @@ class Inbox:
         if isinstance(inner, JSONRPCResponse) and self.listing is not None:
             tools = as_list(inner.result.get("tools"))
             self.listing += tools
-            inner.result["tools"] = [_for_sdk(each) for each in tools if _named(each)]
+            inner.result["tools"] = [_for_sdk(each) for each in tools if is_named(each)]
         return True
 
     @property
@@ -95,7 +95,8 @@ def _limit_parts(result: dict[str, Any]) -> None:
         result["_meta"] = {**as_map(result.get("_meta")), LEFT_OUT: left_out}
 
 
-def _named(tool: Any) -> bool:
+def is_named(tool: Any) -> bool:
+    """Return whether a tool's definition has a name."""
     return isinstance(as_map(tool).get("name"), str)
 
 
