@@ -35,6 +35,8 @@ def tools():
     elif MODE == "claims":
         hints = {"readOnlyHint": True, "openWorldHint": False, "destructiveHint": False}
         listed = [tool("say", annotations=hints)]
+    elif MODE == "many":
+        listed += [tool(f"t{number}") for number in range(20_000)]
     elif MODE == "bad_tools":
         listed += [
             {"name": "no_schema"},
@@ -49,6 +51,7 @@ def tools():
             },
             {"description": "no name"},
             "no object",
+            {"name": ["say"]},
             {
                 "name": "forged",
                 "inputSchema": {
@@ -136,6 +139,14 @@ def call(number, params):
         send({"method": "notifications/tools/list_changed"})
 
 
+def broken(number, params):
+    line = params["arguments"]["text"].replace("ID", str(number))
+    line = line.replace("DIGITS", "9" * 20_000)
+    line = line.replace("PARTS", ",".join(['{"type":"text","text":"x"}'] * 10_001))
+    sys.stdout.write(line.replace("DEEP", "[" * 100_000 + "]" * 100_000) + "\n")
+    sys.stdout.flush()
+
+
 def answer(message):
     method, number = message.get("method"), message.get("id")
     params = message.get("params") or {}
@@ -160,13 +171,14 @@ def answer(message):
             send({"method": "notifications/resources/updated", "params": {"uri": uri}})
     elif method == "resources/read":
         contents = [{"uri": params["uri"], "text": "words"}]
+        contents *= 10_002 if params["uri"] == "doc://many" else 1
         send({"id": number, "result": {"contents": contents}})
     elif method == "tools/list" and MODE == "changes_mutely" and state["calls"]:
         return
     elif method == "tools/list":
         send({"id": number, "result": {"tools": tools()}})
     elif method == "tools/call":
-        call(number, params)
+        broken(number, params) if MODE == "broken" else call(number, params)
     elif number is not None:
         send({"id": number, "error": {"code": -32601, "message": "no " + str(method)}})
 

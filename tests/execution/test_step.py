@@ -47,6 +47,39 @@ def test_what_is_no_exception_of_pythons_fails_the_call_only(
     assert type(raised).__name__ in error.message
 
 
+def test_an_async_command_that_raises_generator_exit_fails_the_call_only() -> None:
+    """It crashed `session.run`; a `def` fails, with or without a thread."""
+
+    @command(effects="read")
+    async def at_once() -> str:
+        """Breaks."""
+        raise GeneratorExit
+
+    @command(effects="read")
+    async def later() -> str:
+        """Breaks."""
+        await asyncio.sleep(0.01)
+        raise GeneratorExit
+
+    @command(effects="read", blocking=False)
+    def on_the_loop() -> str:
+        """Breaks."""
+        raise GeneratorExit
+
+    @command(effects="read")
+    def in_a_thread() -> str:
+        """Breaks."""
+        raise GeneratorExit
+
+    plugins = [at_once, later, on_the_loop, in_a_thread]
+    calls = [{"tool": each.__name__} for each in plugins]
+    answer = _answer(plugins, _block(*calls), options=Options(on_error="continue"))
+    assert answer.outcome == "answered"
+    told = {call.error.message.split(":", 1)[1] for call in answer.calls if call.error}
+    assert len(answer.calls) == len(plugins)
+    assert len(told) == 1
+
+
 def test_a_panic_on_the_loop_fails_the_call_only() -> None:
     """Of a command that needs no thread, among others that overlap."""
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.bridges.untrusted_text import hides_something, visible
+from neuraxis.schema.navigate import most_steps
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
@@ -25,7 +26,7 @@ DRAFTS = (
 DEEPEST = 64
 """Maximum levels of a schema; deeper ones are refused."""
 NODES = 20_000
-"""Maximum nodes of a schema."""
+"""Maximum nodes of a schema, also of its parts for one value, each path counted."""
 _TEXT_KEYS = ("description", "title", "$comment")
 _NAMED = (
     "properties", "patternProperties", "$defs", "definitions", "dependentSchemas",
@@ -58,6 +59,8 @@ def import_schema(
     schema = cast("dict[str, Json]", _cleaned(cast("Json", given), 0, [0]))
     if hidden := hiding_name(schema):
         raise SchemaRefused(hidden)
+    if _unfolds_too_far(schema):
+        raise SchemaRefused("its definitions refer to each other too often")
     if parameters:
         kind = schema.get("type", "object")
         if kind != "object":
@@ -74,6 +77,17 @@ def import_schema(
             wrong = f"the schema is invalid ({visible(defect, 200)})"
             return trial, f"{wrong}; it is read as {draft.partition('//')[2]}"
     raise SchemaRefused(visible(defect, 300))
+
+
+def _unfolds_too_far(schema: Mapping[str, Json]) -> bool:
+    """Return whether checks of a value would take very long.
+
+    With 29 definitions, each `allOf` of the next one twice, they take seconds.
+    """
+    try:
+        return most_steps(schema) > NODES
+    except RecursionError:
+        return True
 
 
 def hiding_name(schema: Json) -> str:

@@ -55,7 +55,7 @@ class InProcess:
         if is_async:
             return await _run_task(call, cancelled, seconds)
         if not blocking:
-            value = call()
+            value = _called(call)
         else:
             started = time.monotonic()
             value = await self._run_thread(call, cancelled, seconds)
@@ -218,9 +218,20 @@ def _name(call: Callable[[], Any]) -> str:
     return next(filter(None, names), "a command")
 
 
+def _called(call: Callable[[], Any]) -> Any:
+    """Call, and tell a GeneratorExit as an error, as threads do.
+
+    It would end the coroutine that awaits the call, and so the run.
+    """
+    try:
+        return call()
+    except GeneratorExit:
+        raise RuntimeError("the command raised GeneratorExit") from None
+
+
 async def _await_call(call: Callable[[], Awaitable[Any]], state: _TaskState) -> Any:
     try:
-        value: Any = call()
+        value: Any = _called(call)
         if not _is_coroutine(value):
             value = await value
         while _is_coroutine(value):  # it may return another one
@@ -247,7 +258,7 @@ def _drive_coroutine(
     while True:
         started = time.monotonic()
         try:
-            awaited = step()
+            awaited = _called(step)
         except StopIteration as end:
             return end.value
         finally:

@@ -107,6 +107,55 @@ def _leads_back(node: Node, root: Node, above: list[int], seen: set[int]) -> boo
     return found
 
 
+def most_steps(root: Node) -> int:
+    """Return how many subschemas apply to one value, at most.
+
+    A subschema that is reached in two ways counts twice: validators check it twice.
+
+    Raises:
+        RecursionError: a chain of references is very long.
+    """
+    steps: dict[int, int] = {}
+    pending: list[Json] = [root]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Mapping):
+            node = cast("Node", current)
+            _steps(node, root, steps)
+            pending += node.values()
+        elif isinstance(current, list):
+            pending += cast("list[Json]", current)
+    return max(steps.values())
+
+
+def _steps(node: Node, root: Node, known: dict[int, int]) -> int:
+    if id(node) not in known:
+        known[id(node)] = 0  # while it is counted: it may lead back
+        known[id(node)] = 1 + sum(
+            _steps(cast("Node", part), root, known)
+            for part in _parts_in_place(node, root)
+            if isinstance(part, Mapping)
+        )
+    return known[id(node)]
+
+
+def _parts_in_place(node: Node, root: Node) -> Iterator[Json]:
+    """Yield the subschemas that apply to the same value."""
+    target = node.get("$ref")
+    if isinstance(target, str) and target.startswith("#"):
+        yield pointed(root, _pointer(target))
+    for key in ("anyOf", "oneOf", "allOf"):
+        parts: Json = node.get(key)
+        if isinstance(parts, list):
+            yield from cast("list[Json]", parts)
+    for key in ("not", "if", "then", "else"):
+        yield node.get(key)
+    for key in ("dependentSchemas", "dependencies"):
+        named: Json = node.get(key)
+        if isinstance(named, Mapping):
+            yield from cast("Node", named).values()
+
+
 def arms(node: Node, root: Node) -> list[Node]:
     """Return the arms of a union, resolved; else the node itself."""
     for key in ("anyOf", "oneOf"):

@@ -1,6 +1,7 @@
 """Tool definitions of servers: hints are claims, bad ones hide no others."""
 
 import json
+import time
 
 import pytest
 
@@ -36,8 +37,26 @@ async def test_bad_tools_hide_no_others(tmp_path):
         assert "x-secret-ok" not in json.dumps(schema)
     told = "\n".join(source.problems)
     assert "control or invisible characters in the name 'q\\x1b[31m" in told
-    for name in ("no_schema", "wrong", "remote", "tool 7", "tool 8", "forged"):
+    for name in (
+        "no_schema",
+        "wrong",
+        "remote",
+        "tool 7",
+        "tool 8",
+        "tool 9",
+        "forged",
+    ):
         assert name in told
+
+
+def test_a_list_of_20_000_tools_is_read_in_time_that_grows_with_it(tmp_path):
+    """It took 12 to 26 seconds; most of them are left out all the same."""
+    source = hostile("many")
+    started = time.monotonic()
+    with opened(tmp_path, source) as session:
+        assert time.monotonic() - started < 8
+        assert len(session.registry.plugins[0].commands) == 5_000
+    assert "only the first 5000 tools" in source.problems[0]
 
 
 @pytest.mark.parametrize(

@@ -402,3 +402,20 @@ def test_a_replaced_file_is_no_more_open_than_it_was(workspace: Path) -> None:
         files.write_text(workspace, "private.txt", "new")
         assert target.stat().st_mode & 0o777 & ~expected == 0
         assert target.read_text(encoding="utf-8") == "new"
+
+
+@pytest.mark.parametrize(
+    ("there", "given", "words"),
+    [
+        ("Notes.txt", "notes.txt", "only in upper and lower case; use"),
+        ("cafe\u0301.txt", "caf\xe9.txt", "case or in the form of its accents; use"),
+        ("Cafe\u0301.txt", "caf\xe9.txt", "case or in the form of its accents; use"),
+    ],
+)
+def test_a_name_that_differs_in_its_accents_is_not_said_to_differ_in_case(
+    tmp_path: Path, there: str, given: str, words: str
+) -> None:
+    """Both names look alike where one has another Unicode form."""
+    (tmp_path / there).write_text("x", encoding="utf-8")
+    with pytest.raises(FileRefused, match=words):
+        files.write_text(tmp_path, given, "y")

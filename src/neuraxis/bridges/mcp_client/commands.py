@@ -14,6 +14,7 @@ from neuraxis.bridges.mcp_client.background import BackgroundLoop
 from neuraxis.bridges.mcp_client.connection import Connection
 from neuraxis.bridges.mcp_client.questions import RunningCall
 from neuraxis.bridges.mcp_client.tools import Imported
+from neuraxis.bridges.mcp_client.transport import LEFT_OUT, MOST_PARTS
 from neuraxis.bridges.untrusted_text import hides_something, one_line
 from neuraxis.execution.nested import ParentRun
 from neuraxis.parsing.json_access import as_map
@@ -148,6 +149,12 @@ async def _call_server(
             context.warn(
                 f"the server asked {call.asked} questions; {call.refused} were refused"
             )
+    left_out = as_map(answer.get("_meta")).get(LEFT_OUT)
+    if isinstance(left_out, int):
+        context.warn(
+            f"the answer had too many parts: the first {MOST_PARTS:,} are here, "
+            f"{left_out:,} were left out"
+        )
     for uri in sorted(updated):
         context.warn(f"the resource {uri} changed since it was read; read it again")
     return answer

@@ -24,7 +24,7 @@ from neuraxis.bridges.mcp_client import auth, questions
 from neuraxis.bridges.mcp_client.config import ServerConfig
 from neuraxis.bridges.mcp_client.guarded_http import advice, http, with_status
 from neuraxis.bridges.mcp_client.tools import definition_digest
-from neuraxis.bridges.mcp_client.transport import Inbox, stdio, watched
+from neuraxis.bridges.mcp_client.transport import Inbox, is_named, stdio, watched
 from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.errors import CommandError, NeuraxisError
 from neuraxis.formatting import in_seconds
@@ -310,7 +310,7 @@ class Connection:
                 inbox.listing = None
             names = {tool.name for tool in result.tools}
             definitions += [
-                tool for tool in page if as_map(tool).get("name") in {*names, None}
+                tool for tool in page if not is_named(tool) or tool["name"] in names
             ]
             cursor = result.next_cursor
             if not cursor:

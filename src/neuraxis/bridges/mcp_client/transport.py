@@ -17,8 +17,9 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import JSONRPCNotification, JSONRPCResponse
 
+from neuraxis.bridges.mcp_client.lines import NoId, message_of
 from neuraxis.bridges.untrusted_text import one_line
 from neuraxis.parsing.json_access import as_list, as_map
 
@@ -26,6 +27,10 @@ MOST_MESSAGE = 64 * 1024 * 1024
 """Maximum bytes of a message; a larger one ends the connection."""
 MOST_NOTIFICATIONS = 20_000
 """Maximum notifications between two answers; more end the connection."""
+MOST_PARTS = 10_000
+"""Maximum content parts of an answer; the rest is left out, and the model is warned."""
+LEFT_OUT = "neuraxis/left-out"
+"""Key in an answer's `_meta` with the number of parts that were left out."""
 MOST_STDERR = 4_000
 """Maximum bytes stored of a server's standard error, the last ones."""
 _GRACE_SECONDS = 2.0
@@ -64,10 +69,12 @@ class Inbox:
                 return False
             return True
         self._notifications = 0
+        if isinstance(inner, JSONRPCResponse):
+            _limit_parts(inner.result)
         if isinstance(inner, JSONRPCResponse) and self.listing is not None:
             tools = as_list(inner.result.get("tools"))
             self.listing += tools
-            inner.result["tools"] = [_for_sdk(each) for each in tools if _named(each)]
+            inner.result["tools"] = [_for_sdk(each) for each in tools if is_named(each)]
         return True
 
     @property
@@ -76,7 +83,20 @@ class Inbox:
         return one_line(self.stderr.decode(errors="replace")[-600:])
 
 
-def _named(tool: Any) -> bool:
+def _limit_parts(result: dict[str, Any]) -> None:
+    """Leave out an answer's parts beyond the limit."""
+    left_out = 0
+    for key in ("content", "contents", "messages"):  # of tools, resources, prompts
+        parts = as_list(result.get(key))
+        if len(parts) > MOST_PARTS:
+            left_out += len(parts) - MOST_PARTS
+            result[key] = parts[:MOST_PARTS]
+    if left_out:
+        result["_meta"] = {**as_map(result.get("_meta")), LEFT_OUT: left_out}
+
+
+def is_named(tool: Any) -> bool:
+    """Return whether a tool's definition has a name."""
     return isinstance(as_map(tool).get("name"), str)
 
 
@@ -168,7 +188,7 @@ async def _read(process: Process, send: Any, inbox: Inbox) -> None:
             async for chunk in process.stdout:
                 *lines, rest = chunk.split(b"\n")
                 for line in lines:
-                    message = _message(b"".join([*parts, line]))
+                    message = message_of(b"".join([*parts, line]))
                     parts, size = [], 0
                     if isinstance(message, SessionMessage) and not inbox.look(message):
                         return
@@ -179,22 +199,12 @@ async def _read(process: Process, send: Any, inbox: Inbox) -> None:
                 if size > MOST_MESSAGE:
                     inbox.fault = f"it sent a message over {MOST_MESSAGE >> 20} MiB"
                     return
+    except NoId:
+        inbox.fault = "it sent an answer that cannot be read"
     except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         pass  # the session ended first
     finally:
         inbox.ended.set()
-
-
-def _message(line: bytes) -> SessionMessage | ValueError | None:
-    if not line.strip():
-        return None
-    try:
-        return SessionMessage(
-            jsonrpc_message_adapter.validate_json(line, by_name=False)
-        )
-    except ValueError as error:
-        # the server prints to standard output; its messages are still read
-        return error
 
 
 async def _write(process: Process, receive: Any) -> None:

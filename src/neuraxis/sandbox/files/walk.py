@@ -278,7 +278,9 @@ def check_case(folder: Folder, part: str, shown: str) -> None:
     except OSError as error:
         raise _refused(shown, "written", error) from None
     if clashes and part not in clashes:
+        by_case = clashes[0].casefold() == part.casefold()
+        accents = "" if by_case else " or in the form of its accents"
         raise FileRefused(
             f"{shown!r}: there is already {clashes[0]!r}, which differs only in upper "
-            "and lower case; use that name."
+            f"and lower case{accents}; use that name."
         )
