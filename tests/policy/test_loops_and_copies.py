@@ -153,28 +153,23 @@ def test_names_that_tools_load_are_known_in_camel_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be", "cp1252"]
 )
-@pytest.mark.parametrize("name", ["helper", "prüfer"])
 def test_a_script_that_code_in_another_encoding_names_is_not_free(
-    tmp_path: Path, place: str, encoding: str, name: str
+    tmp_path: Path, place: str, encoding: str
 ) -> None:
     """PowerShell's ">" writes UTF-16: a script was planted that such a file runs."""
-    said = [f"Write a {name}"]
-    code = f"rem für alle\npython {name.title()}.py\n"
-    assert is_new_script(f"{name}.py", said, tmp_path)
+    code = "rem für alle\npython Helper.py\n"
+    assert is_new_script("helper.py", ["Write a helper"], tmp_path)
     (tmp_path / place).write_bytes(code.encode(encoding))
-    assert not is_new_script(f"{name}.py", said, tmp_path)
+    assert not is_new_script("helper.py", ["Write a helper"], tmp_path)
 
 
-def test_code_that_cannot_be_decoded_names_every_script(tmp_path: Path) -> None:
-    """Other binary files name none, as before, and bytes without NULs are read."""
+def test_only_a_scripts_name_of_plain_letters_is_searched_for(tmp_path: Path) -> None:
+    """Others have too many spellings; files that are no text name nothing."""
     said = ["Write a helper and a prüfer"]
     for place in ("data.npy", "tool.exe"):
-        (tmp_path / place).write_bytes(b"\x93\x01\0\xd8\0\xd8\0helper\0")
-    (tmp_path / "shift.bat").write_bytes("rem 日本語。".encode("shift-jis"))
+        (tmp_path / place).write_bytes(b"\x93\x01\0\xd8\0\xd8\0helper.py\0")
     assert is_new_script("helper.py", said, tmp_path)
     assert not is_new_script("prüfer.py", said, tmp_path)
-    (tmp_path / "broken.bat").write_bytes(b"\xff\xfe\0\xd8\0\xd8\0")
-    assert not is_new_script("helper.py", said, tmp_path)
 
 
 def test_the_list_of_a_loop_is_no_argument() -> None:

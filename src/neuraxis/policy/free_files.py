@@ -6,21 +6,18 @@ both lists stand in docs/security.md.
 
 from __future__ import annotations
 
-import codecs
 import importlib.util
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
+from collections.abc import Collection, Iterable
 from pathlib import Path as File
 
-from neuraxis.parsing.encodings import text_of
+from neuraxis.policy.code_mentions import is_mentioned
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.words import tokens
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.named_files import PATH, is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
-from neuraxis.sandbox.files.walk import walk_tree
 
 DOCUMENTS = (
     *(".md", ".txt", ".rst", ".csv", ".tsv", ".parquet", ".xlsx", ".pdf"),
@@ -47,21 +44,11 @@ SCRIPTS = frozenset(
     )
 )
 """Words in names of `.py .json .xml` files that tools load; `.py` also in `test…`."""
-CODE = (
-    *(".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml"),
-    *(".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat"),
-)
 _NO_CODE = (*DOCUMENTS, ".jsonl", ".ndjson", ".xml", ".log", ".html", ".svg")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 """Where a name in `camelCase` has its next word."""
 _SIGN = re.compile(r"[-_/.\d]")
 """What a folder's name has that a word of a sentence has not."""
-_INSTALLED = (".git", "node_modules", "__pycache__")
-_MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
-_BEGINNING = 1_000
-_WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
-_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
-_CONTROL = re.compile("[\\0-\\x06\\x0e-\\x1a\\x1c-\\x1f\\x7f]")
 
 
 def is_free_file_use(facts: Facts) -> bool:
@@ -184,7 +171,7 @@ def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
         and not low.startswith("test")
         and (LOADED | SCRIPTS).isdisjoint(_name_words(stem))
         and importlib.util.find_spec(low) is None
-        and not _is_mentioned(stem, workspace)
+        and not is_mentioned(stem, workspace, data=_NO_CODE)
     )
 
 
@@ -233,89 +220,6 @@ def is_plain(path: str) -> bool:
         or path.startswith(("/", "~"))
         or any(part.startswith(".") for part in normal(path).split("/"))
     )
-
-
-def _is_mentioned(stem: str, workspace: File) -> bool:
-    """Whether code in the workspace may name the script."""
-    try:
-        for number, file in enumerate(_code(workspace)):
-            if number >= _MOST_FILES or file.stat().st_size > _MOST_BYTES:
-                return True
-            code = b"" if file.name == f"{stem}.py" else file.read_bytes()
-            if _mentions(code, stem, is_code=file.name.lower().endswith(CODE)):
-                return True
-    except OSError:
-        return True
-    return False
-
-
-def _mentions(code: bytes, stem: str, *, is_code: bool) -> bool:
-    """Whether a file names the script, or cannot be decoded.
-
-    Args:
-        code: the file's content.
-        stem: of the script's name.
-        is_code: the file has an ending of code. What has none may run the script all
-            the same, but then names its ending, too.
-    """
-    texts = _texts_of(code)
-    if not texts:
-        if is_code and (b"\0" in code or not stem.isascii()):
-            return True
-        texts = [code.decode("latin-1")]  # plain letters are the same in all others
-    name = stem.lower() + ("" if is_code else ".py")
-    return any(name in text.lower() or "*.py" in text for text in texts)
-
-
-def _texts_of(code: bytes) -> list[str]:
-    """Return a file's text, with NULs in each encoding that fits."""
-    if b"\0" not in code:
-        decoded = text_of(code)
-        return [] if decoded is None else [decoded[0]]
-    texts: list[str] = []
-    for encoding in ("utf-8", *_WIDE):
-        try:
-            texts.append(code.decode(encoding).replace("\0", ""))
-        except UnicodeDecodeError:
-            continue
-    return texts
-
-
-def _code(workspace: File) -> Iterator[File]:
-    """The files that are no documents, without those of installed packages."""
-    hooks = workspace / ".git" / "hooks"
-    for folder, folders, names in chain(walk_tree(workspace), walk_tree(hooks)):
-        if "pyvenv.cfg" in names:
-            folders.clear()
-            continue
-        folders[:] = [name for name in folders if name not in _INSTALLED]
-        for name in names:
-            file, low = File(folder, name), name.lower()
-            is_code = low.endswith(CODE)
-            is_data = low.endswith(_NO_CODE) and not is_code
-            if not is_data and file.is_file() and (is_code or _is_text(file)):
-                yield file
-
-
-def _is_text(file: File) -> bool:
-    if file.stat().st_size > _MOST_BYTES:
-        return False
-    with file.open("rb") as opened:
-        beginning = opened.read(_BEGINNING)
-    return (
-        b"\0" not in beginning
-        or beginning.startswith(_MARKS)
-        or any(_is_written_in(encoding, beginning) for encoding in _WIDE)
-    )
-
-
-def _is_written_in(encoding: str, beginning: bytes) -> bool:
-    """Whether bytes are the beginning of text in an encoding."""
-    try:
-        text = codecs.getincrementaldecoder(encoding)().decode(beginning)
-    except UnicodeDecodeError:
-        return False
-    return text != "" and not _CONTROL.search(text)
 
 
 def _name_words(stem: str) -> list[str]:
