@@ -141,7 +141,10 @@ def _read(
             thoughts=thought_texts, errors=(error,), notes=tuple(reading.notes)
         )
     read = [piece for block in blocks[: 1 if first_only else None] for piece in block]
-    unread = [piece for piece in own if is_ours(piece) and piece not in read]
+    read_starts = {piece.start for piece in read}
+    unread = [
+        piece for piece in own if is_ours(piece) and piece.start not in read_starts
+    ]
     intents = [item for piece in read for item in _intents_of(piece, reading, is_known)]
     calls = read_calls(intents, reading)
     notes = reading.notes
@@ -210,7 +213,8 @@ def _plain(text: str, piece: Piece) -> Piece:
     """Return a marker in backticks or between words as text."""
     if piece.marker not in ("start", "end"):
         return piece
-    before, behind = text[max(0, piece.start - 2) : piece.start], text[piece.end :][:2]
+    before = text[max(0, piece.start - 2) : piece.start]
+    behind = text[piece.end : piece.end + 2]
     code = before[-1:] == "`" and behind[:1] == "`"
     if not code and _NAMED.fullmatch(f"{before}|{behind}") is None:
         return piece
