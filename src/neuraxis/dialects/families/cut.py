@@ -108,7 +108,7 @@ _FRAMES = (
 )
 # first characters of the forms: most places in a text are passed over quickly
 _AT_TOKEN = r"(?=[<\[\]>✿#tfao]|```t)"
-_AT_LINE = r"(?:(?<=[\n`\]:*|>])|\A|(?=>))"
+_AT_LINE = r"(?=[ \t*<>\[•\w-]|`(?!`))(?:(?<=[\n`\]:*|>])|\A|(?=>))"
 _CALL = (
     rf"(?P<call>{_AT_TOKEN}(?:(?P<framed>{_FRAMED})|(?P<tag>{_TAG}))"
     rf"|{_AT_LINE}{_WORDS})"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import cast
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
@@ -118,7 +118,7 @@ def _read(
         is_tool=is_tool,
     )
 
-    is_known: IsTool = cache(lambda name: is_tool(name) or is_tool(bare(name)))
+    is_known: IsTool = cache(partial(_is_known, is_tool))
 
     def is_call(piece: Piece) -> bool:
         if piece.value is not None:
@@ -162,6 +162,11 @@ def _read(
             name for piece in unread for name in _names(piece, reading, is_known)
         ),
     )
+
+
+def _is_known(is_tool: IsTool, name: str) -> bool:
+    """Return whether a tool has this name, or this one without its namespace."""
+    return is_tool(name) or is_tool(bare(name))
 
 
 def _names(piece: Piece, reading: Reading, is_tool: IsTool) -> Iterator[str]:
