@@ -112,7 +112,10 @@ async def read_reply(
     history: list[Message],
     next_id: Callable[[], str],
 ) -> Reply:
-    """Decode a reply, a long one in a thread; add it to the history."""
+    """Decode a reply and add it to the history.
+
+    A long one is decoded in a thread.
+    """
     # without its calls, as in a restored session, should the time be over meanwhile
     history.append(_assistant_message(completion, Reply()))
     large = not completion.tool_calls and is_large(completion.text)

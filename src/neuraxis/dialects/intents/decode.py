@@ -165,7 +165,7 @@ def _read(
 
 
 def _is_known(is_tool: IsTool, name: str) -> bool:
-    """Return whether a tool has this name, or this one without its namespace."""
+    """Return whether a tool has this name, with or without namespace."""
     return is_tool(name) or is_tool(bare(name))
 
 
