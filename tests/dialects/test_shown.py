@@ -8,7 +8,10 @@ import time
 import pytest
 
 from call_in_text import CALLS, MESSAGE, read
+from cpu_time import least, within
 from neuraxis.dialects import DIALECTS
+from neuraxis.parsing.json_scan import MOST_CALLS
+from neuraxis.planning.build import MOST_STEPS
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -268,3 +271,50 @@ def test_D6_the_time_grows_with_the_text(part: str) -> None:
     started = time.process_time()
     read("native", text)
     assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize("name", ["intents", "native"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        '[{"tool": "look"}] ',
+        '{"tool": "look"}\n',
+        "<!-- RESPONSE_START -->",
+        "<think>",
+        "`",
+        "\n",
+    ],
+)
+def test_D6_twice_the_text_takes_twice_the_time(name: str, part: str) -> None:
+    """An outside tester's texts took four times as long, or minutes."""
+
+    def seconds(size: int) -> float:
+        text = part * (size // len(part))
+        return least(lambda: read(name, text), attempts=3)
+
+    seconds(1000)
+    assert seconds(1_000_000) < 2.6 * max(seconds(500_000), 0.02)
+    text = part * (1_000_000 // len(part))
+    within(1.0, lambda: read(name, text), attempts=3)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("between", [" ", "\n", " and then "])
+def test_D6_more_calls_than_a_plan_has_end_the_reading(name: str, between: str) -> None:
+    """As many as it may have are read as before; of more none runs."""
+    most = between.join(["CALL"] * MOST_CALLS)
+    assert MOST_CALLS == MOST_STEPS
+    reply = read(name, most)
+    assert reply.calls
+    assert len(reply.calls) + len(reply.left) == MOST_CALLS
+    reply = read(name, f"{most}{between}CALL{between}{{")
+    assert not reply.calls
+    assert "more than 1000 calls" in reply.errors[0].message
+
+
+def test_a_block_behind_the_models_turn_is_not_counted() -> None:
+    """It is read as if the calls that the model imagines were not there."""
+    start, end = "<!-- RESPONSE_START -->", "<!-- RESPONSE_END -->"
+    block = f"{start}\n[CALL]\n{end}\n"
+    reply = read("intents", block * 1100)
+    assert [call.command for call in reply.calls] == ["look"]

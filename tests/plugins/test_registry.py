@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cpu_time import least
 from neuraxis.errors import ManifestError
 from neuraxis.messages import CallError
 from neuraxis.plugins.functions.command import command, plugin_from
@@ -196,3 +197,26 @@ def test_find_does_not_slow_down() -> None:
     for _ in range(10_000):
         registry.find("f999", "f999")
     assert (time.process_time() - start) / 10_000 < 5e-6
+
+
+@pytest.mark.parametrize(
+    "name", ["add", " add ", "p.add", "p.hidden", "hidden", "ad", "", "q.add", "lost"]
+)
+def test_a_tool_is_what_find_returns(name: str) -> None:
+    """Without the error that holds similar names."""
+    registry = Registry([plugin("p", "add", "hidden", "lost"), plugin("q", "lost")])
+    registry.show([("p", "add"), ("q", "lost")])
+    found = registry.find(None, name)
+    assert registry.tool(name) is (None if isinstance(found, CallError) else found)
+
+
+def test_D6_a_name_that_is_no_tool_costs_the_same_among_many() -> None:
+    """A reply may hold a hundred thousand tags that are looked up."""
+
+    def seconds(count: int) -> float:
+        registry = Registry([plugin("p", *[f"command_{n}" for n in range(count)])])
+        names = [f"comand_{n}" for n in range(20_000)]
+        registry.tool("")
+        return least(lambda: [registry.tool(name) for name in names])
+
+    assert seconds(200) < 3 * max(seconds(2), 0.001)

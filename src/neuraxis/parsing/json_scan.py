@@ -30,6 +30,9 @@ MOST_WASTED = 20_000
 Without the limit a hostile text would cost the square of its length.
 """
 
+MOST_CALLS = 1_000
+"""Maximum parts of a text that are calls; a plan has no more (rule D6)."""
+
 LONGEST_FENCE = 100
 """Maximum characters of a fence with its word; bounds the backtracking."""
 
@@ -196,7 +199,8 @@ def markers_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the `markers` of `pieces`; each alternative is a named group."""
     # no marker begins so: a text full of `<` is passed over quickly
     return re.compile(
-        rf"(?!<(?!<function>>)[|｜]?[<\s])(?:{pattern}|{_TOKEN})", re.IGNORECASE
+        rf"(?!<(?!<function>>)[|｜]?[<\s])(?:{pattern}|(?=[<\[{{t])(?:{_TOKEN}))",
+        re.IGNORECASE,
     )
 
 
@@ -208,7 +212,11 @@ def _member_alone(text: str, cursor: int, start: int) -> Piece:
 
 
 def pieces(
-    text: str, *, markers: re.Pattern[str] | None = None, take: Take | None = None
+    text: str,
+    *,
+    markers: re.Pattern[str] | None = None,
+    take: Take | None = None,
+    is_call: Callable[[Piece], bool] | None = None,
 ) -> list[Piece]:
     """Split a model's text into values, calls, thoughts, markers and text between.
 
@@ -216,14 +224,14 @@ def pieces(
         text: what the model wrote.
         markers: words of the dialect's frame, from `markers_pattern`.
         take: reads what begins at a marker of the group `call`.
+        is_call: counts calls; after `MOST_CALLS` nothing more is read.
     """
-    unfit = _unfit(text)
-    if unfit is not None:
+    if (unfit := _unfit(text)) is not None:
         return [Piece(kind="broken", start=0, end=len(text), fault=unfit, meant=True)]
     shallow = _is_shallow(text)
     tokens = markers or _PLAIN_TOKEN
     pieces_: list[Piece] = []
-    cursor = position = wasted = 0
+    cursor = position = wasted = calls = 0
     is_thought = False
 
     def read(start: int) -> Value | Fault:
@@ -257,9 +265,21 @@ def pieces(
             pieces_.append(Piece(kind="text", start=cursor, end=piece.start))
         pieces_.append(piece)
         cursor = position = piece.end
+        calls += is_call is not None and is_call(piece)
+        if calls > MOST_CALLS:
+            return [*pieces_, *_unread(text, cursor)]
     if cursor < len(text):
         pieces_.append(Piece(kind="text", start=cursor, end=len(text)))
     return pieces_
+
+
+def _unread(text: str, start: int) -> Iterator[Piece]:
+    """Yield what follows more calls than a reply may have."""
+    if start == len(text):
+        return
+    message = f"more than {MOST_CALLS} calls are before this; write fewer calls"
+    fault = broken(text, start, message).fault
+    yield Piece(kind="broken", start=start, end=len(text), fault=fault, meant=True)
 
 
 def _bracket(

@@ -244,6 +244,12 @@ class Registry:
         key = (command.plugin.name, command.spec.name)
         return self._tool_of.get(key) or f"{key[0]}.{key[1]}"
 
+    def tool(self, name: str) -> Command | None:
+        """Return a command by its tool name, without looking for similar names."""
+        self._refresh()
+        found = self._found.get((None, name))
+        return self._found.get((None, name.strip())) if found is None else found
+
     def find(self, plugin: str | None, command: str) -> Command | CallError:
         """Find a command by its names, or return the model's error.
 

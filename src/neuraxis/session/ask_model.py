@@ -1,4 +1,4 @@
-"""Ask the model for one reply."""
+"""Ask the model for one reply, and read it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,25 @@ from neuraxis.events import (
 )
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.early_start import EarlyStarts
+from neuraxis.execution.offload import in_thread_if, is_large
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import (
     NOTHING_USED,
     Chunk,
     Completion,
+    Message,
     NativeCall,
     Prompt,
+    Reply,
 )
 from neuraxis.models import Model, complete
 from neuraxis.session.answer import Outcome
 from neuraxis.session.config import RunConfig
-from neuraxis.session.typed.output import chunk_reporter, text_of_cut_reply
+from neuraxis.session.typed.output import (
+    chunk_reporter,
+    decode_reply,
+    text_of_cut_reply,
+)
 from neuraxis.specs import Json
 
 MAX_RESTARTS = 2
@@ -97,6 +104,38 @@ async def ask_model(
         error = f"the content filter of the server {action}{cause}"
         raise Stop("failed", error, reply)
     return completion
+
+
+async def read_reply(
+    completion: Completion,
+    config: RunConfig,
+    history: list[Message],
+    next_id: Callable[[], str],
+) -> Reply:
+    """Decode a reply and add it to the history.
+
+    A long one is decoded in a thread.
+    """
+    # without its calls, as in a restored session, should the time be over meanwhile
+    history.append(_assistant_message(completion, Reply()))
+    large = not completion.tool_calls and is_large(completion.text)
+    output, dialect = config.output, config.dialect
+    reply = await in_thread_if(
+        large, decode_reply, output, dialect, completion, next_id
+    )
+    history[-1] = _assistant_message(completion, reply)
+    return reply
+
+
+def _assistant_message(completion: Completion, reply: Reply) -> Message:
+    return Message(
+        role="assistant",
+        content=completion.text,
+        calls=reply.calls,
+        tool_calls=completion.tool_calls,
+        carried=completion.carried,
+        finish_reason=completion.finish_reason,
+    )
 
 
 def _finished(

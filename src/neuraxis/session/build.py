@@ -12,7 +12,6 @@ from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.formatting import file_name
 from neuraxis.journal import Journal
-from neuraxis.messages import CallError
 from neuraxis.models import Model, find_model, find_models
 from neuraxis.plugins.registry import Registry
 from neuraxis.policy.deferred_questions import Later
@@ -65,8 +64,8 @@ def build_dialect(
     """Return the dialect, with the user's prompt template if any."""
 
     def parameter_names(tool: str) -> Sequence[str]:
-        command = registry.find(None, tool)
-        return () if isinstance(command, CallError) else command.spec.parameter_names
+        command = registry.tool(tool)
+        return () if command is None else command.spec.parameter_names
 
     if not isinstance(dialect, str):
         return dialect

@@ -51,13 +51,13 @@ from neuraxis.session.answer import (
     embed_assets,
     took_too_long,
 )
-from neuraxis.session.ask_model import Stop, ask_model
+from neuraxis.session.ask_model import Stop, ask_model, read_reply
 from neuraxis.session.config import RunConfig, RunState, carried_over, runtime_of
 from neuraxis.session.past.resume import as_completion
 from neuraxis.session.past.waiting import ContinuedPlan
 from neuraxis.session.prompt import remaining_budget
 from neuraxis.session.shorten.history import fitting_prompt
-from neuraxis.session.typed.output import MAX_CORRECTIONS, decode_reply
+from neuraxis.session.typed.output import MAX_CORRECTIONS
 from neuraxis.session.visible_results import visible_results, with_shown_assets
 from neuraxis.specs import Json
 
@@ -269,8 +269,7 @@ async def _turns(
             completion, pending = pending, None
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
-        reply = decode_reply(config.output, config.dialect, completion, early.next_id)
-        history.append(_assistant_message(completion, reply))
+        reply = await read_reply(completion, config, history, early.next_id)
         texts = [await embed_assets(text, config, state) for text in reply.texts]
         for text in texts:
             emit(MessageSent(sender="model", receiver="user", content=text))
@@ -376,17 +375,6 @@ async def _run_plan(
         ids = [step.call.id for step in plan.steps]
         state.results += [results[own] for own in ids if own in results]
         raise
-
-
-def _assistant_message(completion: Completion, reply: Reply) -> Message:
-    return Message(
-        role="assistant",
-        content=completion.text,
-        calls=reply.calls,
-        tool_calls=completion.tool_calls,
-        carried=completion.carried,
-        finish_reason=completion.finish_reason,
-    )
 
 
 def _pop_unread_reply(history: list[Message]) -> Completion | None:

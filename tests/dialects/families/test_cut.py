@@ -15,6 +15,7 @@ from neuraxis.dialects.families.cut import (
     cut,
     without_frames,
 )
+from neuraxis.dialects.intents.decode import read_reply
 
 replies = benchmark("replies")
 
@@ -207,3 +208,17 @@ def test_tags_on_every_line_are_not_looked_back_at() -> None:
     text = "words\n" + "<tool_call>\n" * 330
     assert cut(text, {"look"}.__contains__)
     within(0.03, lambda: cut(text, {"look"}.__contains__), attempts=3)
+
+
+def test_a_tag_is_looked_up_among_the_tools_once() -> None:
+    """An outside tester's tags cost as often as they stood, for each command."""
+    asked: list[str] = []
+
+    def is_tool(name: str) -> bool:
+        asked.append(name)
+        return False
+
+    read_reply("<think>" * 1000, next_id=str, is_tool=is_tool)
+    assert len(asked) < 10
+    found = cut("<b><a>" * 3 + "\n<look><at>a</at></look>", {"look"}.__contains__)
+    assert found[-1].calls == (("look", {"at": "a"}),)

@@ -111,7 +111,7 @@ def read_reply(
             forms.
     """
     reading = _Reading(generation=generation, lenient=True)
-    sent = sent_calls(text, cut(text, is_tool), _is_call)
+    sent = sent_calls(text, cut(text, is_tool, is_call=_is_call), _is_call)
     pieces = sent.pieces
     reading.thoughts += thoughts(text, pieces)
 

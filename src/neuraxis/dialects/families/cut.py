@@ -89,8 +89,8 @@ _FRAMED = (
     rf"|```tool_code[ \t]*\n)\s*+(?=(?:\[\s*+)?{_NAME}\()"
 )
 _WORDS = (
-    rf"{_LINE}(?:(?=\**+Action:\**+[ \t]*+`?\w)|(?=<{_NAME}>\s*+<{_NAME}>)"
-    rf"|[ \t]*+(?:{_ITEM}[ \t]++)?`?"
+    rf"{_LINE}(?:(?=\**+Action:\**+[ \t]*+`?\w)|(?=<(?P<named>{_NAME})>\s*+<{_NAME}>)"
+    rf"|[ \t]*+(?:{_ITEM}[ \t]++)?+`?+(?=[>\[]|[^\W\d])"
     rf"(?=(?:>>>|\[\s*+[\"'`]?|{BEFORE})?{_NAME}"
     r"[ \t]*+(?:\(|(?::[ \t]*+)?(?:\r?\n\s*+)?(?:```(?:json)?\s*+)?\{)))"
     rf"|>>>(?={_NAME}\r?\n\s*+\{{)|(?<=[:*>|])[ \t]*+(?=\[\s*+{_NAME}\()"
@@ -106,9 +106,13 @@ _FRAMES = (
     r"|>>>all\r?\n|\Aall\r?\n"
     r"|<\|(?:from\|>\s*\w+\s*<\|)?recipient\|>\s*all\s*<\|content\|>"
 )
+# first characters of the forms: most places in a text are passed over quickly
+_AT_TOKEN = r"(?=[<\[\]>✿#tfao]|```t)"
+_AT_LINE = r"(?=[ \t*<>\[•\w-]|`(?!`))(?:(?<=[\n`\]:*|>])|\A|(?=>))"
 _CALL = (
-    rf"(?P<call>(?P<framed>{_FRAMED})|(?P<tag>{_TAG})|{_WORDS})"
-    rf"|(?P<turn>{_TURN})|(?P<frame>{_FRAMES})"
+    rf"(?P<call>{_AT_TOKEN}(?:(?P<framed>{_FRAMED})|(?P<tag>{_TAG}))"
+    rf"|{_AT_LINE}{_WORDS})"
+    rf"|{_AT_TOKEN}(?:(?P<turn>{_TURN})|(?P<frame>{_FRAMES}))"
 )
 
 
@@ -124,12 +128,15 @@ def cut(
     text: str,
     is_tool: Callable[[str], bool] = lambda name: False,
     pattern: re.Pattern[str] = _MARKERS,
+    is_call: Callable[[Piece], bool] | None = None,
 ) -> list[Piece]:
     """Split a reply into pieces, including calls of every family.
 
-    Broken JSON is text if it is quoted, or part of a program that is shown.
+    Broken JSON is text if it is quoted, or part of a program that is shown. What
+    follows more calls than a reply may have is broken, too, and not read.
     """
-    parts = pieces(text, markers=pattern, take=_taker(text, is_tool, pattern))
+    take = _taker(text, is_tool, pattern)
+    parts = pieces(text, markers=pattern, take=take, is_call=is_call)
     fences = fence = 0
     for index, piece in enumerate(parts):
         if piece.kind == "text":
@@ -199,6 +206,9 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
 
     def take(match: re.Match[str], value: ReadValue) -> Piece | None:
         nonlocal wasted
+        most, name = MOST_WASTED + 4 * len(text), match["named"]
+        if name is not None and wasted <= most and not is_tool(name):
+            return None  # a tag of HTML
         start, tag = match.start(), match["tag"] is not None
         framed = match["framed"] is not None
         if (tag and text[start - 1 : start] == "`") or _is_cited(text, start, start):
@@ -212,7 +222,7 @@ def _taker(text: str, is_tool: Callable[[str], bool], pattern: re.Pattern[str]) 
             is_fenced=lambda: fences.around(start) and fences.is_first(),
         )
         try:
-            if wasted > MOST_WASTED + 4 * len(text):
+            if wasted > most:
                 raise broken(text, start, _TOO_MUCH)
             taken = _first(text, at, reading)
             wasted += _wasted(reading, start)
@@ -335,8 +345,8 @@ def before_frames(text: str) -> str:
     """Return the text without the tokens that end its last line."""
     while True:
         bare = text.rstrip(" \t")
-        last = max(bare.rfind("<"), bare.rfind("["), 0)
-        match = _LAST_FRAME.search(bare, max(0, last - 60))
+        last = max(bare.rfind("<"), bare.rfind("["))
+        match = _LAST_FRAME.search(bare, max(0, last - 60)) if last >= 0 else None
         if match is None:
             return text
         text = bare[: match.start()]
@@ -358,8 +368,9 @@ def without_frames(text: str) -> str:
         if text[end - 1].isspace():
             end -= 1
             continue
-        last = max(text.rfind("<", start, end), text.rfind("[", start, end), start)
-        match = _LAST_FRAME.search(text, max(start, last - 60), end)
+        last = max(text.rfind("<", start, end), text.rfind("[", start, end))
+        begin = max(start, last - 60)
+        match = _LAST_FRAME.search(text, begin, end) if last >= 0 else None
         if match is None:
             break
         end = match.start()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import cast
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
@@ -117,8 +118,7 @@ def _read(
         is_tool=is_tool,
     )
 
-    def is_known(name: str) -> bool:
-        return is_tool(name) or is_tool(bare(name))
+    is_known: IsTool = cache(partial(_is_known, is_tool))
 
     def is_call(piece: Piece) -> bool:
         if piece.value is not None:
@@ -128,7 +128,8 @@ def _read(
     def is_ours(piece: Piece) -> bool:
         return piece.start in sent.made
 
-    pieces = [_plain(text, piece) for piece in cut(text, is_known, _MARKERS)]
+    parts = cut(text, is_known, _MARKERS, is_call)
+    pieces = [_plain(text, piece) for piece in parts]
     sent = sent_calls(text, pieces, is_call)
     own = sent.pieces
     thought_texts = thoughts(text, own)
@@ -141,7 +142,8 @@ def _read(
             thoughts=thought_texts, errors=(error,), notes=tuple(reading.notes)
         )
     read = [piece for block in blocks[: 1 if first_only else None] for piece in block]
-    unread = [piece for piece in own if is_ours(piece) and piece not in read]
+    unread_starts = sent.made.difference(piece.start for piece in read)
+    unread = [piece for piece in own if piece.start in unread_starts]
     intents = [item for piece in read for item in _intents_of(piece, reading, is_known)]
     calls = read_calls(intents, reading)
     notes = reading.notes
@@ -160,6 +162,11 @@ def _read(
             name for piece in unread for name in _names(piece, reading, is_known)
         ),
     )
+
+
+def _is_known(is_tool: IsTool, name: str) -> bool:
+    """Return whether a tool has this name, with or without namespace."""
+    return is_tool(name) or is_tool(bare(name))
 
 
 def _names(piece: Piece, reading: Reading, is_tool: IsTool) -> Iterator[str]:
@@ -210,7 +217,8 @@ def _plain(text: str, piece: Piece) -> Piece:
     """Return a marker in backticks or between words as text."""
     if piece.marker not in ("start", "end"):
         return piece
-    before, behind = text[max(0, piece.start - 2) : piece.start], text[piece.end :][:2]
+    before = text[max(0, piece.start - 2) : piece.start]
+    behind = text[piece.end : piece.end + 2]
     code = before[-1:] == "`" and behind[:1] == "`"
     if not code and _NAMED.fullmatch(f"{before}|{behind}") is None:
         return piece

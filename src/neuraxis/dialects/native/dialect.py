@@ -178,7 +178,7 @@ class Native:
         return replace(read, calls=calls, notes=(*read.notes, "calls written as text"))
 
     def _is_tool(self, name: str) -> bool:
-        return name in self._tools or name in self._tools.values()
+        return name in self._parameters
 
     def _read_calls(
         self,
