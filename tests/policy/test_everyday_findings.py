@@ -296,6 +296,7 @@ def test_a_yes_for_a_command_covers_no_file_that_only_an_earlier_request_named(
         "What is in todo.md? Write it to new.md", [read("todo.md")], [write("new.md")]
     )
     append = {"tool": "append_file", "text": "more"}
+    talk.ask("Thank you", [{"tool": "list_files"}])
     talk.ask("Add to it", [append | {"file_path": "new.md"}])
     every = "every call of files.append_file in this session"
     assert talk.asked[0].offers[-1] == f"{every}, but not on your own files"
@@ -527,3 +528,50 @@ def test_a_document_of_the_runtimes_own_is_rewritten_by_its_words(work: Path) ->
     talk.ask("Make the summary shorter", [again])
     assert talk.asked == []
     assert (work / "summary.md").read_text("utf-8") == "short"
+
+
+def test_what_the_request_before_wrote_is_named_by_it(work: Path) -> None:
+    """`Make it shorter`, `sign it`: they were asked about each time."""
+    talk = Talk(work)
+    talk.ask("Sum up todo.md in summary.md", [read("todo.md")], [write("summary.md")])
+    again = {"tool": "FILEWRITER", "file_path": "summary.md", "contents": "short"}
+    talk.ask("Make it shorter", [read("summary.md")], [again])
+    append = {"tool": "append_file", "file_path": "summary.md", "text": "Ada"}
+    talk.ask("Now sign it", [append])
+    assert talk.asked == []
+    assert (work / "summary.md").read_text("utf-8").startswith("short")
+
+
+def test_what_was_written_before_is_not_named_once_others_were_read(
+    work: Path,
+) -> None:
+    """A page could have it replaced; nor is what an older request wrote."""
+    talk = Talk(work)
+    talk.ask("Sum up todo.md in summary.md", [read("todo.md")], [write("summary.md")])
+    again = {"tool": "FILEWRITER", "file_path": "summary.md", "contents": "short"}
+    page = {"tool": "open_page", "url": "https://a.test/"}
+    talk.ask("Look at https://a.test/ and make it shorter", [page], [again])
+    assert len(talk.asked) == 1
+    talk.ask("Thanks", [{"tool": "list_files"}])
+    talk.ask("Make it shorter", [again])
+    assert len(talk.asked) == 1
+
+
+def test_a_recipient_is_offered_where_the_text_is_sent_too(work: Path) -> None:
+    """Only all mails were, where `sends_out` names the text."""
+
+    @command(effects="once", trusted_only=["to"], sends_out=["text"])
+    def send_mail(to: str, text: str) -> str:
+        """Send a mail."""
+        return "sent"
+
+    talk = Talk(work, plugins=[send_mail])
+    mail = {"tool": "send_mail", "to": "ann@x.example", "text": "the sums"}
+    page = {"tool": "open_page", "url": "https://a.test/"}
+    reading = [[page, read("todo.md")], [mail]]
+    talk.ask("Look at https://a.test/ and mail ann@x.example", *reading)
+    (asked,) = talk.asked
+    assert asked.offers[0] == (
+        'every call of send_mail.send_mail with "ann@x.example" in this session, '
+        "whatever its other arguments"
+    )

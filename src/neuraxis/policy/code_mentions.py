@@ -47,7 +47,7 @@ def is_mentioned(stem: str, workspace: Path, *, data: tuple[str, ...]) -> bool:
 
 
 def _letters(text: bytes) -> bytes:
-    """Return a text without NULs: so ASCII is itself in UTF-16 and UTF-32, too."""
+    """Return a text without NULs, so that ASCII in UTF-16 is plain."""
     return text.replace(b"\0", b"")
 
 

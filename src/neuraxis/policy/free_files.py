@@ -72,7 +72,10 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     # made by this request, which may then delete it, too
     made = files is not None and files.is_new(name)
     # written here, or by an earlier session and untouched since
-    own = name in origins.files or (files is not None and files.is_own(name))
+    written = files is not None and files.is_own(name)
+    own = name in origins.files or written
+    if use in ("write", "change") and written and name in origins.earlier:
+        return is_document(name, request)
     match use:
         case "folder":
             return _is_free_name(path, request)

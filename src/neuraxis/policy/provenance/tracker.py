@@ -50,6 +50,8 @@ class Origins(Struct):
     """By path: files that calls of this session wrote, and what they are made of."""
     fresh: set[str] = set()
     """Those of them that calls of this request made."""
+    earlier: set[str] = set()
+    """Those that the request before made, until this one reads from outside itself."""
     copies: set[str] = set()
     """Those of them in which something from outside stands word for word."""
     copied: set[str] = set()
@@ -94,7 +96,8 @@ class Origins(Struct):
         """Record a request; a nested one is nobody's word."""
         self.shown(self.unseen)
         self.unseen.clear()
-        self.fresh.clear()
+        self.earlier = self.fresh if self.handed is None else set()
+        self.fresh = set()
         if self.handed is None:
             self.sent.clear()
             self.request[:] = [text]
@@ -190,9 +193,16 @@ class Origins(Struct):
         copied = (item for item in traced if item.how not in ("literal", "near"))
         if any(is_outside(item.label) for item in copied):
             self.copying.add(call_id)
-        label = self._answer_of(step) | inputs
-        self.is_made_of(label, call_id)
-        return label
+        label = self._answer_of(step)
+        if is_outside(label) or any(self._is_news(item) for item in traced):
+            self.earlier.clear()
+        self.is_made_of(label | inputs, call_id)
+        return label | inputs
+
+    def _is_news(self, item: Traced) -> bool:
+        """Whether a call reads a file of others that is new here."""
+        is_read = item.how == "file" and is_outside(item.label)
+        return is_read and normal(str(item.value)) not in self.earlier
 
     def _answer_of(self, step: Step) -> Label:
         """Rule Outside: what others may have written, and what is not public."""
