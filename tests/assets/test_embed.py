@@ -153,6 +153,34 @@ def test_B62_the_answer_of_a_run_is_readable(tmp_path: Path) -> None:
     assert session.history[-1].content == said
 
 
+class _Refuses:
+    """Object whose library crashes when it is looked at."""
+
+    @property
+    def size(self) -> object:
+        raise RuntimeError("closed")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**5000, [10**5000], {"a": {10**5000}}, [{"a": 10**5000}]],
+    ids=["number", "list", "set", "table"],
+)
+def test_B62_an_object_that_cannot_be_written_ends_no_run(
+    value: Any, tmp_path: Path
+) -> None:
+    """An integer of 5,000 digits ended the run; the reference stays as it was."""
+    said = "It is <|asset://a1/content|>, and <|asset://a2/content|>."
+    with Session(model=ScriptedModel([said]), workspace=tmp_path) as session:
+        session.attach(value)
+        session.attach("Lyon")
+        answer = session.run_sync("show it")
+    assert answer.text == "It is <|asset://a1/content|>, and Lyon."
+    assert answer.outcome == "answered"
+    mark = "<|asset://a1/content/response|>"
+    assert _shown(_Refuses(), mark) == mark
+
+
 # --- B61: what a person attaches -----------------------------------------------------
 
 

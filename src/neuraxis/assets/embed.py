@@ -2,7 +2,8 @@
 
 A picture is saved into the workspace and shown as a Markdown picture, a table becomes a
 Markdown table of its first rows, a text is inserted unchanged. Inserted text is never
-scanned for references again. A reference that cannot be resolved stays as written.
+scanned for references again. A reference that cannot be resolved or shown stays as
+written.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, cast
 
 from neuraxis.assets.describe import describe
 from neuraxis.assets.json_view import to_json_value
-from neuraxis.assets.store import AssetStore, ReferenceLost
+from neuraxis.assets.store import AssetStore
 from neuraxis.references.asset_ref import AssetRef, format_url, parse_embedded
 
 ROWS = 20
@@ -44,10 +45,12 @@ def embed(text: str, store: AssetStore, save: Save) -> str:
     at = 0
     for start, end, ref in parse_embedded(text)[:MOST]:
         try:
-            value = store.resolve(ref)
-        except ReferenceLost:
+            shown = _shown(of_root(store.resolve(ref), ref), ref, save)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - a lost reference, a number of thousands of digits, a class or its Rust part that raises anything
             continue
-        parts += [text[at:start], _shown(of_root(value, ref), ref, save)]
+        parts += [text[at:start], shown]
         at = end
     parts.append(text[at:])
     return "".join(parts)
