@@ -165,8 +165,10 @@ class Secrets(Struct):
 
         Texts, lists and mappings are looked into; other objects are left as they are.
         """
-        if not self._forms:
-            return value
+        return self._scrubbed(value, {}) if self._forms else value
+
+    def _scrubbed(self, value: Any, done: dict[int, Any]) -> Any:
+        """Scrub a value; `done`: its containers, since it may share them."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, bytes | bytearray):
@@ -176,13 +178,21 @@ class Secrets(Struct):
         if isinstance(value, int | float) and not isinstance(value, bool):
             size = abs(value)  # a part of its digits is no secret
             return self._numbers.get(size, self._numbers.get(size // 1, value))
+        place = id(cast("Any", value))
+        if place in done:
+            return done[place]
+        clean = value
         if isinstance(value, dict):
             entries = cast("dict[Any, Any]", value)
-            return {self.scrub(key): self.scrub(part) for key, part in entries.items()}
-        if value.__class__ in (list, tuple, set, frozenset):
+            clean = {
+                self._scrubbed(key, done): self._scrubbed(part, done)
+                for key, part in entries.items()
+            }
+        elif value.__class__ in (list, tuple, set, frozenset):
             items = cast("list[Any]", value)
-            return type(items)(self.scrub(part) for part in items)
-        return value
+            clean = type(items)(self._scrubbed(part, done) for part in items)
+        done[place] = clean
+        return clean
 
     def _text(self, text: str) -> str:
         found = sorted(it for each in _layers(text) for it in each.places(self._forms))
