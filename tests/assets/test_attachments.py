@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import datetime
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from neuraxis import Session
 from neuraxis.assets import attachments
 from neuraxis.assets.attachments import read_attachment
 from neuraxis.assets.readers.tables import read_frame
 from neuraxis.errors import CommandError, ConfigError
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.references.asset_ref import AssetRef
 
 
 def test_B61_the_case_of_an_ending_says_nothing(tmp_path: Path) -> None:
@@ -152,3 +156,26 @@ def test_a_spreadsheet_says_what_to_do(
     assert f"attach=[pandas.read_excel({str(file)!r})]" in caplog.text
     with pytest.raises(CommandError, match="Ask the user to save it as CSV"):
         read_frame(polars, b"PK", ".xlsx")
+
+
+async def test_a_file_is_read_while_the_event_loop_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of 110 MB was parsed in the loop, for 3 s."""
+    threads: list[int] = []
+
+    def read(path: Path) -> str:
+        threads.append(threading.get_ident())
+        return path.name
+
+    monkeypatch.setattr("neuraxis.assets.attachments.read_attachment", read)
+    one, two = tmp_path / "one.csv", str(tmp_path / "two.csv")
+    async with Session(ScriptedModel(["done"]), workspace=tmp_path) as session:
+        await session.run("go", attach=[one, two, "three"])
+        names = [
+            session.assets.resolve(AssetRef(asset_id=id, field_path=("content",)))
+            for id in session.assets.ids
+        ]
+    assert names == ["one.csv", "two.csv", "three"]
+    assert len(threads) == 3
+    assert threading.get_ident() not in threads

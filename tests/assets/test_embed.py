@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from hypothesis import strategies as st
 from neuraxis import Options, Session
 from neuraxis.assets.attachments import read_attachment
 from neuraxis.assets.describe import BUDGET
-from neuraxis.assets.embed import CannotBeShown, embed
+from neuraxis.assets.embed import CannotBeShown, _head, embed
 from neuraxis.assets.store import AssetStore
 from neuraxis.cli.run import run
 from neuraxis.errors import ConfigError
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.references.asset_ref import AssetRef, format_url, parse_embedded
+from neuraxis.settings import Setting, Settings
 
 
 def _shown(value: Any, text: str = "<|asset://a1/content/response|>") -> str:
@@ -151,6 +153,85 @@ def test_B62_the_answer_of_a_run_is_readable(tmp_path: Path) -> None:
     assert answer.files == ("shown/a1-content.png",)
     assert (tmp_path / "shown" / "a1-content.png").is_file()
     assert session.history[-1].content == said
+
+
+class _Refuses:
+    """Object whose library crashes when it is looked at."""
+
+    @property
+    def size(self) -> object:
+        raise RuntimeError("closed")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**5000, [10**5000], {"a": {10**5000}}, [{"a": 10**5000}]],
+    ids=["number", "list", "set", "table"],
+)
+def test_B62_an_object_that_cannot_be_written_ends_no_run(
+    value: Any, tmp_path: Path
+) -> None:
+    """An integer of 5,000 digits ended the run; the reference stays as it was."""
+    said = "It is <|asset://a1/content|>, and <|asset://a2/content|>."
+    with Session(model=ScriptedModel([said]), workspace=tmp_path) as session:
+        session.attach(value)
+        session.attach("Lyon")
+        answer = session.run_sync("show it")
+    assert answer.text == "It is <|asset://a1/content|>, and Lyon."
+    assert answer.outcome == "answered"
+    mark = "<|asset://a1/content/response|>"
+    assert _shown(_Refuses(), mark) == mark
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["x" * 10**6] * 2_000,
+        {"a": {"b": ["x" * 10**6] * 2_000}},
+        [{"a": ["x" * 10**6] * 2_000}],
+        "x" * 3 * 10**7,
+        {"k" * 3 * 10**7: 1},
+    ],
+    ids=["list", "mapping", "table", "text", "key"],
+)
+def test_B62_a_long_object_is_not_written_as_a_whole(value: Any) -> None:
+    """A list of one text, 2,000 times, took 4 GB; so did a text of 190 MB."""
+    store = AssetStore()
+    store.keep("a1", "c", value)
+    tracemalloc.start()
+    shown = embed("<|asset://a1/content/response|>", store, lambda name, data: name)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(shown) < 21_000
+    assert peak < 2_000_000
+
+
+@given(
+    value=st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_B62_the_beginning_of_a_long_object_stays(value: Any) -> None:
+    """What is shown of an object does not depend on how much of it was read."""
+    for limit in (1, 10, 100):
+        head = json.dumps(_head(value, [limit + 1]), ensure_ascii=False, indent=2)
+        whole = json.dumps(value, ensure_ascii=False, indent=2)
+        assert head == whole or head[:limit] == whole[:limit]
+        assert (len(head) > limit) == (len(whole) > limit)
+
+
+def test_B62_a_text_beyond_the_limit_of_files_is_told_in_words(tmp_path: Path) -> None:
+    """The answer held the whole text, which the journal could not store."""
+    said = "See <|asset://a1/content|>"
+    (tmp_path / "big.txt").write_text("x" * 30_000, encoding="utf-8")
+    settings = Settings(
+        values={"files.file_bytes": Setting(value=25_000, source="the test")}
+    )
+    with Session(ScriptedModel([said]), workspace=tmp_path, settings=settings) as one:
+        answer = one.run_sync("show it", attach=[tmp_path / "big.txt"])
+    assert answer.text == f"See {'x' * 80}… (30000 characters)"
+    assert answer.files == ()
 
 
 # --- B61: what a person attaches -----------------------------------------------------

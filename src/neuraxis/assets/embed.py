@@ -2,7 +2,8 @@
 
 A picture is saved into the workspace and shown as a Markdown picture, a table becomes a
 Markdown table of its first rows, a text is inserted unchanged. Inserted text is never
-scanned for references again. A reference that cannot be resolved stays as written.
+scanned for references again. A reference that cannot be resolved or shown stays as
+written.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any, cast
 
 from neuraxis.assets.describe import describe
 from neuraxis.assets.json_view import to_json_value
-from neuraxis.assets.store import AssetStore, ReferenceLost
+from neuraxis.assets.store import AssetStore
 from neuraxis.references.asset_ref import AssetRef, format_url, parse_embedded
+from neuraxis.specs import Json
 
 ROWS = 20
 COLUMNS = 12
@@ -26,6 +28,8 @@ TEXT = 20_000
 """Maximum characters of an inserted text; a longer one becomes a file."""
 MOST = 50
 """Maximum objects in one text; the rest stay references."""
+FILE_BYTES = 10 * 1024 * 1024
+"""Default maximum of bytes of a file with a long text."""
 
 Save = Callable[[str, bytes], str]
 """Write a file of that name into the workspace; return its path."""
@@ -35,19 +39,24 @@ class CannotBeShown(Exception):
     """Error: the object has no form in a text, or writing failed."""
 
 
-def embed(text: str, store: AssetStore, save: Save) -> str:
+def embed(
+    text: str, store: AssetStore, save: Save, file_bytes: int = FILE_BYTES
+) -> str:
     """Replace each reference by a readable form of its object.
 
-    `save` may raise `CannotBeShown`; the object is then described in words.
+    `save` may raise `CannotBeShown`; the object is then described in words, as is a
+    text that would be a file of more than `file_bytes`.
     """
     parts: list[str] = []
     at = 0
     for start, end, ref in parse_embedded(text)[:MOST]:
         try:
-            value = store.resolve(ref)
-        except ReferenceLost:
+            shown = _shown(of_root(store.resolve(ref), ref), ref, save, file_bytes)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - a lost reference, a number of thousands of digits, a class or its Rust part that raises anything
             continue
-        parts += [text[at:start], _shown(of_root(value, ref), ref, save)]
+        parts += [text[at:start], shown]
         at = end
     parts.append(text[at:])
     return "".join(parts)
@@ -64,29 +73,64 @@ def of_root(value: Any, ref: AssetRef) -> Any:
     return fields["response"] if set(fields) == {"command", "response"} else fields
 
 
-def _shown(value: Any, ref: AssetRef, save: Save) -> str:
+def _shown(value: Any, ref: AssetRef, save: Save, file_bytes: int) -> str:
     try:
         if isinstance(value, str):
-            return _text(value, ref, save)
+            return _text(value, ref, save, file_bytes)
         table = rows_of(value)
         if table is not None:
             return _table(*table)
         if is_picture(value):
             return _picture(value, ref, save)
     except CannotBeShown:
-        pass
+        return _in_words(value)
     has_json, json_form = to_json_value(value)
     if not has_json:
-        description = describe(value)
-        return description if isinstance(description, str) else json.dumps(description)
+        return _in_words(value)
+    json_form = _head(json_form, [TEXT + 1])
     if isinstance(json_form, dict | list):
         text = json.dumps(json_form, ensure_ascii=False, indent=2)
         return f"\n```json\n{_cut(text, TEXT)}\n```\n"
     return (
-        json_form
+        _cut(json_form, TEXT)
         if isinstance(json_form, str)
         else json.dumps(json_form, ensure_ascii=False)
     )
+
+
+def _in_words(value: Any) -> str:
+    description = describe(value)
+    return description if isinstance(description, str) else json.dumps(description)
+
+
+def _head(value: Json, room: list[int]) -> Json:
+    """Return the beginning of a value that `room` characters of JSON show.
+
+    The whole text may be thousands of times as long, since a list may hold the same
+    text, or the same list, many times.
+    """
+    if isinstance(value, str):
+        shown = value[: max(room[0], 0)]
+        room[0] -= len(value)
+        return shown
+    room[0] -= 1
+    if isinstance(value, dict):
+        entries: dict[str, Json] = {}
+        for key, item in cast("dict[str, Json]", value).items():
+            if room[0] <= 0:
+                break
+            shown = key[: room[0]]
+            room[0] -= len(key)
+            entries[shown] = _head(item, room)
+        return entries
+    if isinstance(value, list):
+        items: list[Json] = []
+        for item in cast("list[Json]", value):
+            if room[0] <= 0:
+                break
+            items.append(_head(item, room))
+        return items
+    return value
 
 
 def _name(ref: AssetRef, ending: str) -> str:
@@ -102,9 +146,11 @@ def _name(ref: AssetRef, ending: str) -> str:
     return f"shown/{plain}.{ending}"
 
 
-def _text(value: str, ref: AssetRef, save: Save) -> str:
+def _text(value: str, ref: AssetRef, save: Save, file_bytes: int) -> str:
     if len(value) <= TEXT:
         return value
+    if len(value) > file_bytes:  # before it is encoded, which takes memory
+        raise CannotBeShown
     path = save(_name(ref, "txt"), value.encode("utf-8", "replace"))
     return f"{value[:TEXT]}…\n\n[{len(value)} characters, the whole text]({path})"
 
@@ -213,7 +259,7 @@ def _one_line(value: Any) -> str:
     if value is None:
         return ""
     has_json, json_form = to_json_value(value)
-    shown = json_form if has_json else describe(value)
+    shown = _head(json_form, [TEXT]) if has_json else describe(value)
     text = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
     return " ".join(text.split())
 

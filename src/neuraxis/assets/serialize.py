@@ -31,6 +31,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from neuraxis.assets.unfolding import unfolds
 from neuraxis.errors import StorageError
 from neuraxis.formatting import class_name, with_article
 
@@ -101,6 +102,8 @@ def save(value: Any, path: Path) -> int:
         CannotBeSaved: it contains an object without a safe file form.
         StorageError: the file cannot be written.
     """
+    if unfolds(value):
+        raise CannotBeSaved("it holds the same parts in too many places")
     writer = _Writer()
     try:
         tree = _tree(value, writer, 0)

@@ -34,6 +34,7 @@ from neuraxis.assets.describe import (
     size_text,
 )
 from neuraxis.assets.json_view import drain, holds_objects, to_json_value
+from neuraxis.assets.unfolding import unfolds
 from neuraxis.errors import StorageError
 from neuraxis.formatting import file_name, is_short_json
 from neuraxis.messages import CallError
@@ -142,7 +143,9 @@ class AssetStore:
                 has_json = False
             else:
                 max_inline = self._inline_bytes
-                has_json = max_inline is None or size <= max_inline
+                has_json = (
+                    not unfolds(json_form) if max_inline is None else size <= max_inline
+                )
                 if holds_objects(value) or value != json_form:
                     native = _root(command, copy_value(value))
                 # A reference resolves to the JSON that the model sees; only a command

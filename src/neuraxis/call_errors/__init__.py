@@ -46,6 +46,8 @@ from neuraxis.call_errors.checking import not_shown as not_shown
 from neuraxis.call_errors.checking import problem_text as problem_text
 from neuraxis.call_errors.checking import reference_not_found as reference_not_found
 from neuraxis.call_errors.checking import too_many_steps as too_many_steps
+from neuraxis.call_errors.checking import unfolding_asset as unfolding_asset
+from neuraxis.call_errors.checking import unfolding_problem as unfolding_problem
 from neuraxis.call_errors.checking import unknown_command as unknown_command
 from neuraxis.call_errors.checking import unknown_plugin as unknown_plugin
 from neuraxis.call_errors.files import can_be_undone as can_be_undone

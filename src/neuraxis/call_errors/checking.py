@@ -198,6 +198,23 @@ def asset_lost(asset_id: str) -> CallError:
     )
 
 
+def unfolding_problem(most: int) -> Problem:
+    """Report a value whose shared parts cannot be written out."""
+    return Problem(
+        expected="a smaller one",
+        got="a value that holds the same parts again and again: more than "
+        f"{most:,} when written out",
+    )
+
+
+def unfolding_asset(where: str, most: int) -> CallError:
+    """Report a referenced value whose shared parts cannot be written out."""
+    problem = unfolding_problem(most)
+    return invalid_asset_type(
+        where, f"{problem.expected}, such as a part of it", problem.got
+    )
+
+
 def invalid_asset_type(where: str, expected: str, got: str) -> CallError:
     """Report that a referenced value has the wrong type (B42)."""
     return CallError(

@@ -14,6 +14,7 @@ from neuraxis import call_errors
 from neuraxis.assets import frames
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore, ReferenceLost
+from neuraxis.assets.unfolding import PARTS, unfolds
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step, resolver
@@ -57,6 +58,7 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
             replaced[path] = value
         for path, ref in step.asset_refs:
             replaced[path] = assets.resolve(ref)
+        _refuse_unfolding(target, replaced)
         if assets.holds_objects:
             replaced |= _objects_for_open_parameters(step, replaced, assets)
     except ReferenceLost as lost:
@@ -69,6 +71,18 @@ def resolve_arguments(step: Step, runtime: Runtime) -> Json:
     if schema.valid(arguments):
         return arguments  # pure JSON that is valid already
     return _convert_to_accepted(step, arguments, replaced, assets)
+
+
+def _refuse_unfolding(target: str, replaced: Mapping[Path, Any]) -> None:
+    """Refuse values whose shared parts would be visited without end.
+
+    Raises:
+        Refused: one is far larger when it is written out.
+    """
+    for path, value in replaced.items():
+        if unfolds(value):
+            where = call_errors.path_text(path, target)
+            raise Refused(call_errors.unfolding_asset(where, PARTS))
 
 
 def _convert_to_accepted(

@@ -12,6 +12,7 @@ from neuraxis import call_errors
 from neuraxis.assets.copying import copy_value
 from neuraxis.assets.json_view import drain
 from neuraxis.assets.store import Stored
+from neuraxis.assets.unfolding import PARTS, unfolds
 from neuraxis.engines import GIVEN_UP
 from neuraxis.errors import StorageError
 from neuraxis.execution.failures import (
@@ -29,12 +30,13 @@ from neuraxis.execution.report import (
 )
 from neuraxis.execution.resolve import resolve_arguments
 from neuraxis.execution.runtime import Runtime
-from neuraxis.messages import Call, CallError, Result
+from neuraxis.messages import Call, CallError, Problem, Result
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import authorize, is_sent_again
 from neuraxis.policy.decision import Refused
 from neuraxis.policy.deferred_questions import Waits
+from neuraxis.schema.schema import Schema
 
 
 async def run_step(step: Step, runtime: Runtime) -> Result:
@@ -170,10 +172,17 @@ def _contract_warnings(
     response = command.response
     if response is None or (not stored.stored and response.valid_json(stored.value)):
         return ()
-    problem = response.accepts_native((), stored.value)
+    problem = _contract_problem(response, stored.value)
     if problem is None:
         return ()
     error = call_errors.plugin_contract_error(call.target, (problem,))
     if runtime.strict:
         raise Refused(error)
     return (error.message,)
+
+
+def _contract_problem(response: Schema, value: object) -> Problem | None:
+    """Return what a response violates; one that unfolds cannot be checked."""
+    if response.json and unfolds(value):
+        return call_errors.unfolding_problem(PARTS)
+    return response.accepts_native((), value)

@@ -13,10 +13,8 @@ import math
 import os
 import re
 import stat
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from html.entities import html5
 from pathlib import Path as File
 from typing import Any, cast
 
@@ -24,6 +22,7 @@ from msgspec import Struct
 
 from neuraxis.errors import CommandError
 from neuraxis.messages import Path
+from neuraxis.policy.escapes import layers, spaced
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.references.evaluate import fill
 from neuraxis.schema.annotations import is_covered
@@ -35,18 +34,6 @@ VARIABLE = "NEURAXIS_SECRET_"
 SHORTEST = 6
 """A shorter one could not be taken out of a text without spoiling it."""
 _MOST_DIGITS = 300
-_MOST_LAYERS = 4
-"""How many times over escapes are read, as of JSON in HTML in JSON."""
-_ESCAPE = re.compile(
-    r"\\+(?:u(?P<json>[0-9A-Fa-f]{4})|u\{(?P<js>[0-9A-Fa-f]{1,6})\}"
-    r"|U(?P<python>[0-9A-Fa-f]{8})|x(?P<byte>[0-9A-Fa-f]{2})|(?P<letter>[bfnrt]))?"
-    r"|&(?:#[xX]0*(?P<html>[0-9A-Fa-f]{1,6});?|#0*(?P<decimal>[0-9]{1,7});?"
-    r"|(?P<name>[A-Za-z][A-Za-z0-9]{1,31};))"
-    r"|%(?P<url>[0-9A-Fa-f]{2})"
-    r"|[\r\n]\s*"
-)
-"""What programs write for a character, and the line breaks that they put in."""
-_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _NAME = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 
 
@@ -87,14 +74,7 @@ class Secrets(Struct):
         Raises:
             NoSecret: there is none of that name.
         """
-        found: dict[Path, Any] = {
-            path: self.value(match[1])
-            for path, text in leaves(written)
-            if isinstance(text, str)
-            and is_covered(places, path)
-            and (match := _NAME.fullmatch(text))
-        }
-        return fill(arguments, found)
+        return fill(arguments, self._named_in(written, places))
 
     def config(self, config: Mapping[str, Json]) -> Mapping[str, Json]:
         """A plugin's own settings with the values in them.
@@ -104,13 +84,17 @@ class Secrets(Struct):
         """
         if SCHEME not in repr(config):
             return config
-        found: dict[Path, Any] = {
+        return fill(dict(config), self._named_in(dict(config), ((),)))
+
+    def _named_in(self, tree: Json, places: tuple[Path, ...]) -> dict[Path, Any]:
+        """Return the secrets that a tree names in these places."""
+        return {
             path: self.value(match[1])
-            for path, text in leaves(dict(config))
-            if isinstance(text, str) and (match := _NAME.fullmatch(text))
+            for path, text in leaves(tree)
+            if isinstance(text, str)
+            and is_covered(places, path)
+            and (match := _NAME.fullmatch(text))
         }
-        filled: Mapping[str, Json] = fill(dict(config), found)
-        return filled
 
     def value(self, name: str) -> str:
         """Return a secret's value; from now on results are scrubbed.
@@ -165,8 +149,10 @@ class Secrets(Struct):
 
         Texts, lists and mappings are looked into; other objects are left as they are.
         """
-        if not self._forms:
-            return value
+        return self._scrubbed(value, {}) if self._forms else value
+
+    def _scrubbed(self, value: Any, done: dict[int, Any]) -> Any:
+        """Scrub a value; `done`: its containers, since it may share them."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, bytes | bytearray):
@@ -176,16 +162,24 @@ class Secrets(Struct):
         if isinstance(value, int | float) and not isinstance(value, bool):
             size = abs(value)  # a part of its digits is no secret
             return self._numbers.get(size, self._numbers.get(size // 1, value))
+        place = id(cast("Any", value))
+        if place in done:
+            return done[place]
+        clean = value
         if isinstance(value, dict):
             entries = cast("dict[Any, Any]", value)
-            return {self.scrub(key): self.scrub(part) for key, part in entries.items()}
-        if value.__class__ in (list, tuple, set, frozenset):
+            clean = {
+                self._scrubbed(key, done): self._scrubbed(part, done)
+                for key, part in entries.items()
+            }
+        elif value.__class__ in (list, tuple, set, frozenset):
             items = cast("list[Any]", value)
-            return type(items)(self.scrub(part) for part in items)
-        return value
+            clean = type(items)(self._scrubbed(part, done) for part in items)
+        done[place] = clean
+        return clean
 
     def _text(self, text: str) -> str:
-        found = sorted(it for each in _layers(text) for it in each.places(self._forms))
+        found = sorted(it for each in layers(text) for it in each.places(self._forms))
         pieces: list[str] = []
         done = 0
         for start, end, name in found:
@@ -193,83 +187,6 @@ class Secrets(Struct):
                 pieces += text[done:start], name
             done = max(done, end)
         return "".join([*pieces, text[done:]])
-
-
-class _Layer(Struct, frozen=True, kw_only=True):
-    """A text with escapes read, and where its parts come from."""
-
-    text: str
-    starts: list[int]
-    """Where parts begin: in turn what stands as it was, and what was an escape."""
-    origins: list[int]
-    """Where the same parts begin in the text that was read."""
-    below: _Layer | None = None
-    """The text that was read; None: this is the original."""
-
-    def places(self, forms: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
-        """Yield where forms stand, as places in the original."""
-        text = _spaced(self.text)  # not read further: a line break eats spaces
-        for form, name in forms.items():
-            start = text.find(form)
-            while start >= 0:
-                end = start + len(form)
-                yield self._origin(start)[0], self._origin(end - 1)[1], name
-                start = text.find(form, end)
-
-    def _origin(self, at: int) -> tuple[int, int]:
-        """Return where one character begins and ends in the original."""
-        if self.below is None:
-            return at, at + 1
-        part = bisect_right(self.starts, at) - 1
-        start = self.origins[part]
-        if part % 2:
-            end = self.origins[part + 1] - 1
-        else:
-            start = end = start + at - self.starts[part]
-        return self.below._origin(start)[0], self.below._origin(end)[1]
-
-
-def _layers(text: str) -> Iterator[_Layer]:
-    """Yield a text as it is, then with its escapes read, repeatedly."""
-    layer = _Layer(text=text, starts=[], origins=[])
-    yield layer
-    for _ in range(_MOST_LAYERS):
-        below, layer = layer, _read(layer)
-        if layer.text == below.text:
-            return
-        yield layer
-
-
-def _read(below: _Layer) -> _Layer:
-    pieces: list[str] = []
-    starts, origins, length = [0], [0], 0
-    for found in _ESCAPE.finditer(below.text):
-        pieces += below.text[origins[-1] : found.start()], _meant(found)
-        length += len(pieces[-2])
-        starts += length, length + len(pieces[-1])
-        origins += found.span()
-        length += len(pieces[-1])
-    text = "".join([*pieces, below.text[origins[-1] :]])
-    return _Layer(text=text, starts=starts, origins=origins, below=below)
-
-
-def _spaced(text: str) -> str:
-    """Return a text with spaces for `+`, as web forms have it."""
-    return text.replace("+", " ")
-
-
-def _meant(found: re.Match[str]) -> str:
-    """Return the character that an escape stands for, if any."""
-    kind = found.lastgroup
-    if kind is None:
-        return ""
-    decode = found[kind]
-    if kind == "name":
-        return html5.get(decode, found[0])
-    if kind == "letter":
-        return _LETTERS[decode]
-    number = int(decode, 10 if kind == "decimal" else 16)
-    return chr(number) if number < 0x110000 else found[0]
 
 
 def _as_number(value: str) -> float | None:
@@ -296,5 +213,5 @@ def _forms(value: str) -> set[str]:
             start = (0, 2, 3)[shift]
             end = len(whole) - (0 if (shift + len(raw)) % 3 == 0 else 1)
             found.add(whole[start:end])
-    texts = {_spaced(layer.text) for form in found for layer in _layers(form)}
+    texts = {spaced(layer.text) for form in found for layer in layers(form)}
     return {text for text in texts if len(text) >= SHORTEST}

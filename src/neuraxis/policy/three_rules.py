@@ -166,7 +166,7 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
         return None
     free = bool(origins.read) and is_free_file_use(facts)
     # of a file of the user's another reason tells
-    for item in sorted(facts.traced, key=lambda one: str(one.value) in facts.risky):
+    for item in sorted(facts.traced, key=lambda one: _is_risky(one, facts)):
         is_free = item.how in ("file", "near") or (free and item.how == "literal")
         if is_free or not is_outside(item.label) or not _is_unsaid(item, facts):
             continue
@@ -189,6 +189,13 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
     if mild and not effects.destructive:
         return None
     return _deed(facts, _asks_deed(facts))
+
+
+def _is_risky(item: Traced, facts: Facts) -> bool:
+    """Whether a value names a file whose change needs a yes."""
+    # a list names none, and its text may fill the memory
+    is_plain_value = not isinstance(item.value, dict | list | tuple)
+    return is_plain_value and str(item.value) in facts.risky
 
 
 def _asks_deed(facts: Facts, item: Traced | None = None) -> str:

@@ -231,22 +231,25 @@ async def embed_assets(text: str, config: RunConfig, state: RunState) -> str:
     from neuraxis.sandbox.files.paths import FileRefused
     from neuraxis.sandbox.files.workspace import Quota, write_bytes
 
+    setting: Any = config.settings.get("files.file_bytes", Quota().file_bytes)
+    quota = Quota(file_bytes=int(setting))
+
     def save(name: str, data: bytes) -> str:
         history = config.files
         try:
             if history is None:
-                written = write_bytes(config.workspace, name, data)
+                written = write_bytes(config.workspace, name, data, quota=quota)
             else:
                 call_files = CallFiles(
                     history=history, call_id="", warn=lambda text: None
                 )
-                written = call_files.write(name, data, Quota())
+                written = call_files.write(name, data, quota)
         except FileRefused as error:
             raise CannotBeShown(str(error)) from error
         state.files.append(written)
         return written
 
-    return await in_thread_if(True, embed, text, config.assets, save)
+    return await in_thread_if(True, embed, text, config.assets, save, quota.file_bytes)
 
 
 def took_too_long(state: RunState, config: RunConfig) -> str:

@@ -51,7 +51,7 @@ from neuraxis.session.validation import (
     named_arguments,
 )
 from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
-from neuraxis.session.workspace import begin_files, read_given, undo_last
+from neuraxis.session.workspace import begin_files, read_given, read_item, undo_last
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
 
@@ -347,7 +347,7 @@ class Session(Generic[Out]):
             self._announce(self._sink.emit)
             request = None if is_resumed else text
             for item in attach:
-                self.attach(Path(item) if isinstance(item, str) else item)
+                self.attach(*await read_item(item))
             past = (self.history, self._pending, self.journal)
             config = await continued_config(config, request, *past)
             self._is_cut_off, self._pending = True, -1

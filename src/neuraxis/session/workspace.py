@@ -13,6 +13,7 @@ from typing import Any
 from neuraxis import call_errors
 from neuraxis.errors import ConfigError
 from neuraxis.events import ApprovalAsked
+from neuraxis.execution.offload import in_thread_if
 from neuraxis.formatting import check_flag
 from neuraxis.journal import Journal
 from neuraxis.policy.gate import Approve
@@ -154,3 +155,13 @@ def read_given(value: Any, description: str) -> tuple[Any, str]:
     from neuraxis.assets.attachments import read_attachment
 
     return read_attachment(value), description or value.name
+
+
+async def read_item(item: Any) -> tuple[Any, str]:
+    """Read an attachment of a request; a file in a thread.
+
+    Raises:
+        ConfigError: as for `read_given`.
+    """
+    given = Path(item) if isinstance(item, str) else item
+    return await in_thread_if(isinstance(given, Path), read_given, given, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import resource
 import time
@@ -51,3 +52,40 @@ def test_m4_a_table_of_many_columns_is_read_a_few_times_only() -> None:
     began = time.perf_counter()
     assert read_frame(polars, data, ".csv").shape == (500, 4000)
     assert time.perf_counter() - began < 6
+
+
+def test_a_table_of_too_many_rows_is_refused_before_it_is_made() -> None:
+    """190 MB were parsed for 5 s, in 1.7 GB, and then refused."""
+    sink = io.BytesIO()
+    polars.DataFrame({"a": range(100)}).write_parquet(sink)
+    for data, ending in (
+        (b"a,b\n" + b"1,2\n" * 100, ".csv"),
+        (sink.getvalue(), ".parquet"),
+    ):
+        reads: list[str] = []
+        watched = _Watched(reads)
+        with pytest.raises(CommandError, match="more than 50 rows; split the file"):
+            read_frame(watched, data, ending, most=50)
+        assert reads == []
+        assert read_frame(watched, data, ending, most=100).height == 100
+        assert reads
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n\r\n"])
+@pytest.mark.parametrize("start", ["", "\n", "\ufeff", "sep=;\n"])
+def test_a_table_of_just_as_many_rows_is_read(start: str, end: str) -> None:
+    """Blank lines are no rows."""
+    text = start + "a;b\n" + "\n".join(["1;2"] * 50) + end
+    assert read_frame(polars, text.encode(), ".csv", most=50).height == 50
+
+
+class _Watched:
+    """Polars, and what it reads as a whole."""
+
+    def __init__(self, reads: list[str]) -> None:
+        self._reads = reads
+
+    def __getattr__(self, name: str) -> object:
+        if name in ("read_csv", "read_parquet"):
+            self._reads.append(name)
+        return getattr(polars, name)

@@ -58,7 +58,7 @@ def csv_frame(
         warn: receives a warning if the table differs from the file.
 
     Raises:
-        CommandError: it is no text.
+        CommandError: it is no text, or has clearly too many rows.
         polars.exceptions.PolarsError: it is no table.
     """
     data, separator, _ = decoded_start(data, ending, separator)
@@ -70,6 +70,8 @@ def csv_frame(
     end = data.find(b"\n") if b"\n" in data else len(data)
     limits.check_columns(data.count(separator.encode(), 0, end) + 1)
     data = _without_blank_lines(data, separator)
+    if b'"' not in data:  # each line but the first, and perhaps a blank one, is a row
+        limits.check_rows(data.count(b"\n") - 2, most)
     spaced = _is_spaced(data, separator)
     if spaced:
         warn("The blanks behind the separators are left out.")

@@ -47,3 +47,13 @@ def check_columns(columns: int) -> None:
             f"The table has more than {MOST_COLUMNS} columns. Write it with one row "
             "for each entry instead of one column."
         )
+
+
+def check_rows(rows: int, most: int) -> None:
+    """Refuse a table with too many rows.
+
+    Raises:
+        CommandError: it has more than `most`.
+    """
+    if rows > most:
+        raise CommandError(f"The table has more than {most} rows; split the file.")

@@ -73,7 +73,7 @@ def read_frame(
                         raise CommandError(problem) from None
                     raise
             case ".parquet":
-                _check_cells(polars, polars.scan_parquet(source), len(data))
+                _check_cells(polars, polars.scan_parquet(source), len(data), most)
                 source.seek(0)
                 frame = polars.read_parquet(source, n_rows=most + 1)
             case ".json" | ".ndjson" | ".jsonl":
@@ -86,12 +86,12 @@ def read_frame(
                     f".ndjson or .jsonl, got {ending or 'a name without an ending'}."
                     f"{hint}"
                 )
-    if frame.height > most:
-        raise CommandError(f"The table has more than {most} rows; split the file.")
+    limits.check_rows(frame.height, most)
     return frame
 
 
-def _check_cells(polars: Any, lazy: Any, size: int) -> None:
-    """Refuse a small Parquet file that declares billions of cells."""
+def _check_cells(polars: Any, lazy: Any, size: int, most: int) -> None:
+    """Refuse a Parquet file that declares too many rows or cells."""
     rows: int = lazy.select(polars.len()).collect().item()
+    limits.check_rows(rows, most)
     limits.check(rows, len(lazy.collect_schema()), size, limits.PARQUET_CELL)
