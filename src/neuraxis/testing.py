@@ -293,7 +293,7 @@ def _undeclared(plugin: Plugin) -> Iterator[tuple[str, str]]:
                 "others_write: see docs/security.md"
             )
         if word := next((word for word in words if _stem(word) in verbs), ""):
-            deed = f"{word!r} suggests that it sends, pays, publishes or deletes"
+            deed = f"the word {word!r} says that it sends, pays, publishes or deletes"
             yield name, f"{deed}, but {wrong}"
 
 

@@ -174,3 +174,17 @@ def test_the_way_out_at_the_end_of_a_denial_is_shown_whole(tmp_path: Path) -> No
     done = neuraxis("run", *given, "Refund order 7", cwd=tmp_path)
     assert "there is no one to ask for approval" in done.stderr
     assert "--yes-to ref.refund on the command line)." in done.stderr
+
+
+def test_continue_takes_the_last_conversation_and_no_single_call(
+    tmp_path: Path,
+) -> None:
+    """A `neuraxis call` in between was continued, and the conversation lost."""
+    (tmp_path / "m.yaml").write_text("- one\n- two\n", encoding="utf-8")
+    run = ("run", "-m", "scripted:m.yaml", "--journal", "j.db")
+    neuraxis(*run, "hello", cwd=tmp_path)
+    neuraxis("call", "--journal", "j.db", "list_files", cwd=tmp_path)
+    done = neuraxis(*run, "-c", "more", cwd=tmp_path)
+    shown = neuraxis("sessions", "ls", "--journal", "j.db", cwd=tmp_path).stdout
+    assert done.returncode == 0, done.stderr
+    assert "hello" in shown.splitlines()[1]  # the last used

@@ -197,7 +197,7 @@ def test_replies_inside_count(in_thread: bool) -> None:
     answer, _ = _run([ask], budget=Budget(model_calls=5))
     assert (answer.outcome, answer.text) == ("answered", "ok")
     assert RAN.count("reply") == 3
-    assert "was asked 3 times" in str(answer.calls[0].error)
+    assert "no answer after 3 replies" in str(answer.calls[0].error)
     RAN.clear()
     answer, _ = _run([ask], _call("ask", request="Again"), budget=Budget(model_calls=3))
     assert RAN.count("reply") == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, TypedDict
 
 import pytest
 
@@ -104,3 +105,62 @@ def test_links_with_the_same_values_are_the_same_call() -> None:
     link = '{"tool": "add", "number": "{{ results[0] }}"}'
     found = _run(", ".join([give, link, link, link]))
     assert found == [5, 6, 6, 6]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("{{ previous_result }}", "expected integer, got string from"),
+        ("{{ results[1]['amount'] }}", ""),
+        ("{{ results[1]['note'] }}", "expected integer, got string from"),
+        ("{{ results[1]['parts'] }}", "expected integer, got array from"),
+        ("{{ results[1]['parts'] | length }}", ""),
+        ("{{ results[1]['parts'][0] }}", ""),
+        ("{{ results[1] }}", "expected integer, got object from"),
+    ],
+)
+def test_C23_a_type_that_never_fits_is_told_before_anything_runs(
+    given: str, problem: str
+) -> None:
+    """A payment was made, and the step behind it failed."""
+    paid: list[int] = []
+
+    @command(effects="once")
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    @command(effects="read")
+    def bill() -> Bill:
+        """The bill."""
+        return {"amount": 3.0, "note": "", "parts": [1]}
+
+    @command(effects="none")
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    plan = [
+        {"tool": "bill"},
+        {"tool": "bill"},
+        {"tool": "pay", "amount": 5},
+        {"tool": "add", "a": 1, "b": given},
+    ]
+    with Session(
+        ScriptedModel([json.dumps(plan), "Done."]), plugins=[pay, bill, add]
+    ) as session:
+        answer = session.run_sync("Pay")
+    assert paid == ([] if problem else [5])
+    assert [one.message for one in answer.problems if problem in one.message] == (
+        [one.message for one in answer.problems]
+    )
+    assert bool(answer.problems) is bool(problem)
+
+
+class Bill(TypedDict):
+    """A bill."""
+
+    amount: float
+    note: str
+    parts: list[int]

@@ -87,7 +87,7 @@ def test_D12_an_agent_without_an_answer_is_a_failed_call() -> None:
     assert said.errors == ["failed"]
     error = said.answer.calls[0].error
     assert error is not None
-    assert "clock gave no answer: the model was asked 2 times" in error.message
+    assert "clock did not answer: no answer after 2 replies" in error.message
 
 
 @pytest.mark.parametrize("option", ["modle", "within", "id"])
@@ -221,7 +221,7 @@ def test_the_reason_of_an_agent_that_declines_is_told() -> None:
     )
     error = said.answer.calls[0].error
     assert error is not None
-    assert len(error.message.partition("helper gave no answer: ")[2]) > 10
+    assert len(error.message.partition("helper did not answer: ")[2]) > 10
 
 
 def test_an_agent_does_no_more_than_it_declares() -> None:

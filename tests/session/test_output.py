@@ -16,6 +16,7 @@ from neuraxis import (
     Call,
     ConfigError,
     NoAnswer,
+    Prose,
     Session,
     agent,
     command,
@@ -325,3 +326,17 @@ class Place:
     """A place."""
 
     name: str
+
+
+@pytest.mark.parametrize("kind", [str, "Place | str"])
+def test_a_typed_answer_that_is_a_text_is_said_once_and_without_quotes(
+    kind: Any,
+) -> None:
+    """It was JSON, so that `Prose` said the words and then their JSON."""
+    prose, said = Prose(), list[str]()
+    wanted: Any = Place | str if isinstance(kind, str) else kind
+    model = ScriptedModel([{"chunks": ["There is ", "none."]}])
+    with Session(model, output=wanted) as session:
+        answer = session.run_sync("Which?", watch=lambda e: said.append(prose(e)))
+    assert (answer.text, answer.output) == ("There is none.", "There is none.")
+    assert "".join(said) == "There is none."

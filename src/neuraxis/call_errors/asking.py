@@ -146,7 +146,7 @@ def deed_way_out(target: str, uses: Collection[str | None]) -> str:
         if may_write and {"remove", "run"}.isdisjoint(uses)
         else "Tell"
     )
-    addition = " and name the file" if uses else " by itself"
+    addition = " and name the file" if uses else " in a request of its own"
     return (
         f"{first} the user what you would do, so that they ask for it{addition} "
         f"({yes_ahead(target)})."

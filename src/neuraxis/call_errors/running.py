@@ -47,8 +47,9 @@ def repeated_call(target: str, times: int) -> CallError:
     return CallError(
         code="repeated_call",
         where=target,
-        message=f"{target} was called {times} times with the same arguments. It was "
-        "not run again. Use its earlier result, or call something else.",
+        message=f"{target} was already called {counted(times, 'time')} with the same "
+        "arguments. It was not run again. Use its earlier result, or call something "
+        "else.",
     )
 
 

@@ -25,6 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _TURNS = 2
 """Number of earlier requests that a continued chat shows."""
+_EXAMINED = 20
+"""Sessions that are looked through for one with a request."""
 
 
 def resume_options(command: F) -> F:
@@ -49,6 +51,17 @@ class Earlier(Struct, frozen=True, kw_only=True):
     choices: Choices
     turns: Sequence[tuple[str, str]] = ()
     """Its last requests with their answers."""
+
+
+def _last_conversation(journal: Journal, infos: Sequence[SessionInfo]) -> str | None:
+    """Return the last session with a request, else the last one."""
+    from neuraxis.events import MessageSent  # delays `--help`
+
+    for info in infos[:_EXAMINED]:
+        events = [item.event for item in journal.read(info.session)]
+        if any(isinstance(one, MessageSent) and one.sender == "user" for one in events):
+            return info.session
+    return infos[0].session if infos else None
 
 
 def session_to_continue(
@@ -76,8 +89,8 @@ def session_to_continue(
     else:
         with closing(opened):
             infos = opened.sessions()
-            session_id = infos[0].session if infos else None
-            session_id = session_id if given is None else session_in(infos, given)
+            session_id = None if given is None else session_in(infos, given)
+            session_id = session_id or _last_conversation(opened, infos)
             events = (
                 [item.event for item in opened.read(session_id)] if session_id else ()
             )

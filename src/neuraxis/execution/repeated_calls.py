@@ -67,7 +67,7 @@ def is_repeated(earlier: Sequence[Result], step: Step, runtime: Runtime) -> bool
 async def reuse_result(
     earlier: Result, step: Step, count: int, runtime: Runtime
 ) -> Result:
-    """Return the earlier result instead of running the call a `count`-th time.
+    """Return the earlier result of a call that already ran `count` times.
 
     Raises:
         Refused: the call has an effect, so that no earlier result can replace it.

@@ -86,7 +86,7 @@ async def _run(step: Step, runtime: Runtime) -> Result:
         is_repeated(earlier, step, runtime)
         or is_sent_again(step, arguments, runtime.gate)
     ):
-        return await reuse_result(earlier[-1], step, len(earlier) + 1, runtime)
+        return await reuse_result(earlier[-1], step, len(earlier), runtime)
     label = await authorize(step, arguments, runtime.gate)
     report_started(step, runtime, arguments=arguments, label=label)
     if runtime.gate.settled is not None:

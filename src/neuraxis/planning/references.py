@@ -194,7 +194,7 @@ class CallReader(Struct, kw_only=True):
         roots = ("previous_result", "results[n]", *work.names)
         for braces, root in islice(foreign(text, names), MOST_PROBLEMS):
             similar = nearest(root, roots)
-            if self.index and (similar or braces == text):
+            if similar or (self.index and braces == text):
                 path_name = call_errors.path_text(path, work.target(self.index))
                 messages = self.warnings if work.lenient else self.notes
                 messages.append(call_errors.braces_are_text(path_name, braces, similar))
@@ -221,14 +221,16 @@ class CallReader(Struct, kw_only=True):
             response = self.work.response(index)
             if not operations and len(parts) == 1 and step == part.step:
                 self._check_class(path, response)
-            if response is None or not operations:
+            if response is None:
                 continue
-            problem = check.check(response, operations)
+            problem = check.check(response, operations) if operations else None
             if problem is not None:
                 tool = self.work.calls[index].command
                 name = f"{tool} in {{{{ {part.text[:60]} }}}}"
                 expected = f"{problem.expected} of the response of {name}"
                 self._add_problem(replace(problem, path=path, expected=expected))
+            elif len(parts) == 1:
+                self._check_kinds(path, check.kinds_at(response, operations), part)
 
     def _replace_by_parameter(
         self,
@@ -358,6 +360,19 @@ class CallReader(Struct, kw_only=True):
             self._add_problem(
                 Problem(path=path, expected=expected, got=f"the class {result_class}")
             )
+            self.refused.append(path)
+
+    def _check_kinds(self, path: Path, gives: frozenset[str], part: Expression) -> None:
+        """Report a reference whose declared type the parameter never accepts."""
+        node = self.schema.at(path) or {}
+        kinds: Any = () if "x-type" in node or RAW_KEY in node else node.get("type", ())
+        takes = {kinds} if isinstance(kinds, str) else set(kinds)
+        number = {"integer", "number"}
+        given = gives | number if gives & number else gives
+        if takes and gives and "string" not in takes and takes.isdisjoint(given):
+            got = f"{' or '.join(sorted(gives))} from {{{{ {part.text[:60]} }}}}"
+            expected = " or ".join(sorted(takes))
+            self._add_problem(Problem(path=path, expected=expected, got=got))
             self.refused.append(path)
 
     def _is_unknown_parameter(self, path: Path) -> bool:

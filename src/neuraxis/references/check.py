@@ -58,6 +58,26 @@ def check(schema: _Node, operations: Sequence[Operation]) -> Problem | None:
     return None
 
 
+def kinds_at(schema: _Node, operations: Sequence[Operation]) -> frozenset[str]:
+    """Return the JSON types of a part of an answer, if known."""
+    nodes: list[_Node] = [schema]
+    for operation in operations:
+        if isinstance(operation, Filter):
+            if operation.name not in ("first", "last"):
+                return frozenset()
+            operation = 0
+        found = _alternatives(nodes, schema) or ()
+        steps = [_next_node(node, operation) for node in found]
+        nodes = [step for step in steps if step is not None]
+    kinds: set[str] = set()
+    for node in _alternatives(nodes, schema) or ():
+        kind = node.get("type")
+        if not kind:
+            return frozenset()
+        kinds.update([kind] if isinstance(kind, str) else kind)
+    return frozenset(kinds)
+
+
 def _instead(
     schema: _Node, operation: Operation, first: Operation, kinds: Sequence[str]
 ) -> str:

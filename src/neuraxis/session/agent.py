@@ -78,7 +78,7 @@ def agent(
                 if session.model is not arguments.get("model"):
                     await session.model.close()
         if answer.outcome != "answered":
-            raise CommandError(f"{name} gave no answer: {reason_unanswered(answer)}")
+            raise CommandError(f"{name} did not answer: {reason_unanswered(answer)}")
         return answer.text if output is None else answer.output
 
     ask.__annotations__["return"] = str if output is None else Output(output).hint

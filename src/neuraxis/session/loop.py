@@ -301,7 +301,8 @@ def _too_many_turns(turns: int, limit: int) -> Stop:
         f", and models inside its commands {limit - turns}" if limit > turns else ""
     )
     return Stop(
-        "budget", f"the model was asked {turns} times without an answer{nested}"
+        "budget",
+        f"no answer after {turns} replies of the model{nested} (Budget.model_calls)",
     )
 
 

@@ -156,7 +156,7 @@ def test_commands_without_examples_are_named(tmp_path: Path) -> None:
     assert answer.outcome == "declined"
     assert "Nearest:\n- add(a, b)\n" in answer.text
     assert "send_note" not in answer.text
-    assert "examples (docs/plugins.md)" in answer.text
+    assert "matched more reliably (docs/plugins.md)" in answer.text
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ LONGEST = 4000  # maximum characters of one value
 SHORT = 200
 WHO = "This is the offline planner: rules, no language model."
 """Printed by the command line before each run; a decline does not repeat it."""
-TEACH = "I understand commands better that have examples (docs/plugins.md)."
+TEACH = "Commands with examples are matched more reliably (docs/plugins.md)."
 OTHER = (
     "For anything else choose a language model: `-m openai:NAME`, "
     "`-m http://HOST/v1#NAME` or `-m local:FILE.gguf` (docs/models.md)."

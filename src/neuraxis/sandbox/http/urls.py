@@ -226,7 +226,7 @@ def _check_outer_name(host: str, shown: str) -> None:
     )
     if inner:
         raise RequestRefused(
-            f"{shown}: {host} is the name of an inner host. {how_to_allow(host)}"
+            f"{shown}: {host} is no public host's name. {how_to_allow(host)}"
         )
 
 

@@ -321,6 +321,8 @@ def answer(
         StorageError: the journal cannot be written.
     """
     check_word("how", how, ("once", "always"))
+    if not isinstance(cast("Any", question), str):
+        refuse("question", "the question's id, such as question.id", question)
     if not isinstance(cast("Any", reason), str):
         refuse("reason", "a string", reason)
     events = [entry.event for entry in journal.read(session)]

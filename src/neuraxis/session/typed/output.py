@@ -48,9 +48,10 @@ class Output:
 
     def __init__(self, output_type: Any) -> None:
         self._convert = None
+        self._is_schema = isinstance(output_type, Mapping)
         self.hint: Any = Any if isinstance(output_type, Mapping) else output_type
         """The type of the object that `read` returns."""
-        if isinstance(output_type, Mapping):
+        if self._is_schema:
             schema = dict(cast("Mapping[str, Json]", output_type))
         else:
             schema = _schema_of(output_type)
@@ -72,7 +73,7 @@ class Output:
         self._keys = {*cast("Mapping[str, Json]", schema.get("properties") or {})}
 
     def read(self, text: str) -> tuple[Any, str] | CallError:
-        """Return an answer's object and its JSON, or its error."""
+        """Return an answer's object and its text, or its error."""
         json_value = _json_of(text)
         if json_value is not None:
             value_read = json_value.value
@@ -96,6 +97,8 @@ class Output:
             converted = inner if self._convert is None else self._convert(inner)
         except (CommandError, ValueError, TypeError) as error:
             return call_errors.wrong_output(_describe_error(error))
+        if isinstance(inner, str) and not self._is_schema:
+            return converted, inner  # a Python type of text: the text as it is
         return converted, json.dumps(inner, ensure_ascii=False)
 
     def _is_text(self, value: Any, text: str) -> bool:
