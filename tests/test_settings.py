@@ -267,3 +267,11 @@ def test_a_key_that_is_no_toml_is_refused() -> None:
     """As a file would be."""
     with pytest.raises(ConfigError, match="not a key of TOML"):
         Settings().override({'models."x': 1}, "program")
+
+
+def test_one_underscore_for_two_names_the_option() -> None:
+    """The most likely slip with a variable led to a setting that does not exist."""
+    given = {"NEURAXIS_TABLES_ROWS": "5"}
+    settings = load(Path("/nowhere"), given)
+    (fault,) = faults_of(settings, variables=True)
+    assert "Did you mean tables.rows (NEURAXIS_TABLES__ROWS)?" in fault

@@ -114,7 +114,10 @@ __all__ = [
 
 _ELSEWHERE = {
     "Agent": "write Session(…), or agent(…) for one that another model asks",
-    "ScriptedModel": "from neuraxis.models.scripted import ScriptedModel",
+    "ModelRetry": "from neuraxis import CommandError",
+    "RunContext": "from neuraxis import Context",
+    "ScriptedModel": "from neuraxis.testing import ScriptedModel",
+    "Settings": "from neuraxis.settings import Settings",
     "function_tool": "write @command, or plugins=[function]",
     "tool": "write @command, or plugins=[function]",
 }

@@ -402,7 +402,10 @@ def _unknown(key: str) -> str:
         listed = ", ".join(keys)
         return f"{key}: there is no such setting.{hint} In [{head}] are: {listed}"
     if not dot and head not in _TOP:
-        close = nearest(head, (*_TOP, *_SECTIONS, _BY_VARIABLE))
+        options = [f"{own}.{one}" for own, keys in _SECTIONS.items() for one in keys]
+        meant = [one for one in options if one.replace(".", "_") == key]
+        meant = [f"{one} (NEURAXIS_{one.replace('.', '__').upper()})" for one in meant]
+        close = meant or nearest(head, (*_TOP, *_SECTIONS, _BY_VARIABLE))
         hint = did_you_mean(close[:1])
         return (
             f"{key}: there is no such setting.{hint} Those without a section are: "

@@ -197,3 +197,13 @@ def test_a_stored_object_is_shown_by_kind_and_size() -> None:
         assert repr(stored) == f"StoredAsset(id='a1', {told})"
     unreadable = StoredAsset(id="a1", read=lambda: len(_NoLength()))
     assert repr(unreadable) == "StoredAsset(id='a1', lost)"
+
+
+def test_a_field_of_other_libraries_leads_to_what_there_is() -> None:
+    """`answer.data` led to `output`, which is None without `output=`."""
+    given: Any = Answer(text="Hi.", outcome="answered")
+    with pytest.raises(AttributeError, match="Did you mean text"):
+        _ = given.final_output
+    typed: Any = Answer(text="3", outcome="answered", checked=3)
+    with pytest.raises(AttributeError, match="Did you mean output"):
+        _ = typed.data

@@ -154,6 +154,8 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
 
             names = (*self.__struct_fields__, "output", "check", "asset")
             equivalent = _ELSEWHERE.get(name)
+            if equivalent == "output" and self.checked is None:
+                equivalent = "text"  # a session without `output=` has no object
             hint = did_you_mean([equivalent] if equivalent else nearest(name, names, 1))
             raise AttributeError(f"an Answer has no {name!r}.{hint}")
 

@@ -74,6 +74,9 @@ _ELSEWHERE: Mapping[str, str] = {
     "response_format": "output",
     "deps_type": "deps",
     "usage_limits": "budget",
+    "max_turns": "budget",
+    "max_iterations": "budget",
+    "recursion_limit": "budget",
     "session_id": "id",
 }
 """What other libraries call an argument."""
