@@ -28,11 +28,19 @@ _AGAIN = -1
 
 def unfolds(value: Any) -> bool:
     """Check whether shared parts make a value far larger when written out."""
-    if not isinstance(value, _CONTAINERS) or _parts(value, PARTS) <= PARTS:
+    if not isinstance(value, _CONTAINERS) or _is_plain(value):
+        return False
+    if _parts(value, PARTS) <= PARTS:
         return False
     seen = {id(cast("object", value))}
     most = max(PARTS, TIMES * _parts(value, seen=seen))
     return _AGAIN in seen and _parts(value, most) > most
+
+
+def _is_plain(value: Any) -> bool:
+    """Check whether a value is so small that sharing cannot matter, as most are."""
+    parts: Any = value.values() if isinstance(value, dict) else value
+    return len(value) <= TIMES and _SMALL.issuperset(map(type, parts))
 
 
 def _parts(value: Any, most: float = math.inf, seen: set[int] | None = None) -> int:

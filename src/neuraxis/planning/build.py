@@ -196,7 +196,7 @@ def _is_plainly_valid(call: Call, command: Command) -> bool:
             kind = value.__class__
             if kind is str:
                 # a possible reference: `find_places` decides
-                if "{{" in value or value == "PREVIOUS" or value.startswith(SCHEME):
+                if "{{" in value or value == "PREVIOUS" or SCHEME in value:
                     return False
             elif kind is dict or kind is list:
                 if len(containers) > 100:

@@ -16,7 +16,7 @@ from neuraxis.events import (
 )
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.early_start import EarlyStarts
-from neuraxis.execution.offload import in_thread_if, is_large
+from neuraxis.execution.offload import in_thread_if
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import (
     NOTHING_USED,
@@ -37,6 +37,8 @@ from neuraxis.session.typed.output import (
 )
 from neuraxis.specs import Json
 
+_LONG = 100_000
+"""Characters of a reply that are decoded on the event loop."""
 MAX_RESTARTS = 2
 """Times that a reply is requested again after the server failed in its middle."""
 
@@ -116,13 +118,14 @@ async def read_reply(
 
     A long one is decoded in a thread.
     """
+    given = config.output, config.dialect, completion, next_id
+    if completion.tool_calls or len(completion.text) <= _LONG:
+        reply = decode_reply(*given)
+        history.append(_assistant_message(completion, reply))
+        return reply
     # without its calls, as in a restored session, should the time be over meanwhile
     history.append(_assistant_message(completion, Reply()))
-    large = not completion.tool_calls and is_large(completion.text)
-    output, dialect = config.output, config.dialect
-    reply = await in_thread_if(
-        large, decode_reply, output, dialect, completion, next_id
-    )
+    reply = await in_thread_if(True, decode_reply, *given)
     history[-1] = _assistant_message(completion, reply)
     return reply
 
