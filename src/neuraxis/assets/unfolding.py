@@ -39,8 +39,10 @@ def unfolds(value: Any) -> bool:
 
 def _is_plain(value: Any) -> bool:
     """Check whether a value is so small that sharing cannot matter, as most are."""
-    parts: Any = value.values() if isinstance(value, dict) else value
-    return len(value) <= TIMES and _SMALL.issuperset(map(type, parts))
+    parts: Any = value
+    if isinstance(value, dict):
+        parts = cast("dict[Any, Any]", value).values()
+    return len(parts) <= TIMES and _SMALL.issuperset(map(type, parts))
 
 
 def _parts(value: Any, most: float = math.inf, seen: set[int] | None = None) -> int:
