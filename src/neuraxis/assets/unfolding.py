@@ -38,7 +38,7 @@ def unfolds(value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Check whether a value is so small that sharing cannot matter, as most are."""
+    """Check whether a value is so small that sharing cannot matter."""
     parts: Any = value
     if isinstance(value, dict):
         parts = cast("dict[Any, Any]", value).values()
