@@ -26,6 +26,7 @@ CLEAN_UP_SECONDS = 5.0
 STOP_SECONDS = 0.5
 """Seconds that a thread which observes its cancellation has to end."""
 _LOG = logging.getLogger("neuraxis.engines")
+_EXITED = "the command raised GeneratorExit"
 
 
 class InProcess:
@@ -226,7 +227,7 @@ def _called(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except GeneratorExit:
-        raise RuntimeError("the command raised GeneratorExit") from None
+        raise RuntimeError(_EXITED) from None
 
 
 async def _await_call(call: Callable[[], Awaitable[Any]], state: _TaskState) -> Any:
@@ -258,9 +259,11 @@ def _drive_coroutine(
     while True:
         started = time.monotonic()
         try:
-            awaited = _called(step)
+            awaited = step()
         except StopIteration as end:
             return end.value
+        except GeneratorExit:
+            raise RuntimeError(_EXITED) from None
         finally:
             took = time.monotonic() - started
             if state.seconds is not None and took > state.seconds:
