@@ -110,3 +110,10 @@ def test_two_python_plugins_of_one_name() -> None:
 
     with pytest.raises(ConfigError, match=r"write @command\(name=\.\.\.\) above one"):
         Session(model=ScriptedModel([]), plugins=[greet, greet])
+
+
+def test_a_request_without_quotes_is_told_of_them(tmp_path: Path) -> None:
+    """It was "unexpected extra argument (there)"."""
+    done = neuraxis("run", "hi", "there", cwd=tmp_path)
+    assert done.returncode == 2
+    assert 'Put the request in quotes: neuraxis run "hi there"' in done.stderr

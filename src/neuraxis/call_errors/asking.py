@@ -227,7 +227,7 @@ def too_long_to_ask(most: int) -> str:
     """Return why a call is too long for a question."""
     return (
         "that needs the user's approval, and contains more than the "
-        f"{most:,} characters that they can be shown. Do it in smaller parts"
+        f"{most:,} characters that a question can show. Do it in smaller parts"
     )
 
 

@@ -42,8 +42,19 @@ _UNREAD = {
 """Error codes after which the reply may have been no call."""
 
 
+def _in_quotes(
+    context: click.Context, parameter: click.Parameter, words: tuple[str, ...]
+) -> str | None:
+    """Return the request; words without quotes may have lost what a shell reads."""
+    if len(words) > 1:
+        raise click.UsageError(
+            f'Put the request in quotes: neuraxis run "{" ".join(words)}"', context
+        )
+    return words[0] if words else None
+
+
 @click.command(short_help="Answer one request.")
-@click.argument("request", required=False)
+@click.argument("request", nargs=-1, callback=_in_quotes, metavar="[REQUEST]")
 @session_options()
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
 @resume_options
