@@ -45,7 +45,7 @@ _UNREAD = {
 def _in_quotes(
     context: click.Context, parameter: click.Parameter, words: tuple[str, ...]
 ) -> str | None:
-    """Return the request; words without quotes may have lost what a shell reads."""
+    """Return the request, which must be one argument."""
     if len(words) > 1:
         raise click.UsageError(
             f'Put the request in quotes: neuraxis run "{" ".join(words)}"', context
