@@ -5,26 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
-
 from neuraxis.errors import SessionBusy
 from neuraxis.events import Event, MessageSent, PlanChecked, SessionFinished
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.specs import Json
 
 
-class _Events(Struct):
-    """Events of one session, with their times."""
-
-    events: list[Event] = []
-    times: list[float] = []
-
-
 class MemoryJournal:
     """Journal in memory, with a list of events for each session."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, _Events] = {}
+        self._sessions: dict[str, list[tuple[float, Event]]] = {}
+        """Events of each session, with their times."""
         self._open: set[str] = set()
 
     def claim(self, session: str) -> None:
@@ -49,19 +41,13 @@ class MemoryJournal:
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
         """Append an event."""
-        stored = self._sessions.get(session)
-        if stored is None:
-            stored = self._sessions[session] = _Events()
-        stored.times.append(time.time())
-        stored.events.append(event)
+        self._sessions.setdefault(session, []).append((time.time(), event))
 
     def read(self, session: str) -> Sequence[Entry]:
         """Return all events of a session, oldest first."""
-        stored = self._sessions.get(session, _Events())
-        pairs = zip(stored.times, stored.events, strict=False)  # one may come just now
         return [
             Entry(seq=seq, at=at, event=event)
-            for seq, (at, event) in enumerate(pairs, 1)
+            for seq, (at, event) in enumerate(self._sessions.get(session, ()), 1)
         ]
 
     def sessions(self) -> Sequence[SessionInfo]:
@@ -69,11 +55,11 @@ class MemoryJournal:
         infos = [
             SessionInfo(
                 session=session,
-                started=stored.times[0],
-                ended=stored.times[-1],
-                events=len(stored.events),
-                title=session_title(stored.events),
-                state=_last_state(reversed(stored.events)),
+                started=stored[0][0],
+                ended=stored[-1][0],
+                events=len(stored),
+                title=session_title(event for _, event in stored),
+                state=_last_state(event for _, event in reversed(stored)),
             )
             for session, stored in self._sessions.items()
         ]

@@ -21,6 +21,8 @@ from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
 MOST_STEPS = 1_000
+_PLAIN_KINDS = frozenset({int, bool, type(None)})
+"""Types of values that are neither references nor coerced."""
 _PLAIN = ("string", "integer", "number", "boolean", "array")
 
 
@@ -187,6 +189,8 @@ def _is_plainly_valid(call: Call, command: Command) -> bool:
         return False
     containers: list[Any] = [arguments]
     for container in containers:  # grows while it is iterated
+        if len(containers) > 100:
+            return False  # the full check decides
         values: Any = container
         if container.__class__ is dict:
             if "asset_id" in container:
@@ -194,19 +198,19 @@ def _is_plainly_valid(call: Call, command: Command) -> bool:
             values = container.values()
         for value in values:
             kind = value.__class__
+            if kind in _PLAIN_KINDS:
+                continue
             if kind is str:
                 # a possible reference: `find_places` decides
-                if "{{" in value or value == "PREVIOUS" or SCHEME in value:
+                if "{{" in value or SCHEME in value or value == "PREVIOUS":
                     return False
-            elif kind is dict or kind is list:
-                if len(containers) > 100:
-                    return False  # the full check decides
-                containers.append(value)
             elif kind is float:
                 # 3.0 for an integer is coerced, or refused if strict; NaN is refused
                 if value.is_integer() or value - value != 0.0:
                     return False
-            elif kind is not int and kind is not bool and value is not None:
+            elif kind is dict or kind is list:
+                containers.append(value)
+            else:
                 return False
     return command.parameters.valid_json(arguments)
 
