@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuraxis.parsing.flawless_json import DEPTH, LONGEST
 from neuraxis.parsing.json_errors import Fault, call_error
-from neuraxis.parsing.json_reader import DEPTH
-from neuraxis.parsing.json_scan import LONGEST, Piece, Value, loads, pieces, read_at
+from neuraxis.parsing.json_scan import Piece, Value, loads, pieces, read_at
 
 GOOD = {"name": "order", "arguments": {"n": 2, "items": [{"sku": "A-1"}], "x": None}}
 

@@ -13,7 +13,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from neuraxis.assets.readers.tables import SHEETS, read_frame
+from neuraxis.assets.readers.limits import SHEETS
 from neuraxis.errors import CommandError, ConfigError, MissingExtra
 from neuraxis.parsing.encodings import text_of
 
@@ -97,6 +97,7 @@ def read_picture(data: bytes) -> Any:
 def _table(data: bytes, name: str, ending: str) -> Any:
     """Return the same table as `read_table` does for this file."""
     polars: Any = importlib.import_module("polars")
+    from neuraxis.assets.readers.tables import read_frame
 
     def warn(text: str) -> None:
         _log.warning("%s: %s", name, text)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 from neuraxis.messages import Call, Chunk, NativeCall, Reply
-from neuraxis.parsing.json_scan import read_flawless
+from neuraxis.parsing.flawless_json import read_flawless
 
 LONGEST_ITEM = 200_000
 """Maximum characters of one object; a longer one ends the reader."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import cast
 
 from neuraxis.messages import Call
-from neuraxis.parsing.json_scan import read_flawless
+from neuraxis.parsing.flawless_json import read_flawless
 from neuraxis.specs import Json
 
 _OWN = frozenset({"as", "parameters", "arguments", "args", "input", "function", "name"})

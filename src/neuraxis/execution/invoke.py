@@ -26,7 +26,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import ask_about_files
-from neuraxis.policy.free_files import is_new_document
+from neuraxis.policy.free_files import is_free_document
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.sandbox.files.call_files import CallFiles
 from neuraxis.specs import Json
@@ -222,9 +222,7 @@ def _files(
         holds=None
         if not gate.origins.read
         else lambda path: (
-            not is_new_document(
-                path, gate.origins.own_words, gate.workspace, gate.files
-            )
+            not is_free_document(path, gate.origins, gate.workspace, gate.files)
         ),
     )
 

@@ -15,6 +15,7 @@ from math import isfinite
 from msgspec import Struct
 
 from neuraxis.messages import Path
+from neuraxis.parsing.flawless_json import DEPTH
 from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of
 from neuraxis.parsing.json_strings import (
     CLOSING,
@@ -24,8 +25,6 @@ from neuraxis.parsing.json_strings import (
 )
 from neuraxis.specs import Json
 
-DEPTH = 200
-"""Maximum nesting of objects and lists (rule D6)."""
 QUICK_DEPTH = 8
 """Maximum nesting of parts that the standard library's reader tries first."""
 

@@ -16,13 +16,11 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from neuraxis.parsing.flawless_json import LONGEST, is_shallow
 from neuraxis.parsing.json_errors import Broken, Fault, broken, end_of
-from neuraxis.parsing.json_reader import DEPTH, Reader
+from neuraxis.parsing.json_reader import Reader
 from neuraxis.parsing.strict_json import raw_decode
 from neuraxis.specs import Json
-
-LONGEST = 4_000_000
-"""Maximum characters of a text that is read at all (rule D6)."""
 
 MOST_WASTED = 20_000
 """Characters examined in vain, beside 4 times the text, before scanning stops.
@@ -36,8 +34,6 @@ MOST_CALLS = 1_000
 LONGEST_FENCE = 100
 """Maximum characters of a fence with its word; bounds the backtracking."""
 
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _LEADING_SPACE = re.compile(r"[ \t\n\r]*")
 
 # what can begin an object or list; prose such as `{name}` or `[see below]` cannot
@@ -125,23 +121,7 @@ def loads(text: str) -> Value | Fault:
 
 def read_at(text: str, start: int, *, lenient: bool = True) -> Value | Fault:
     """Read the JSON value at `start`, leniently or as JSON says."""
-    return _unfit(text) or _read(text, start, _is_shallow(text), lenient)
-
-
-def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
-    """Return a strict JSON value and its end; None if not flawless."""
-    plain = (
-        text.isascii()
-        and len(text) <= LONGEST
-        and "\\u" not in text
-        and text.count("{") + text.count("[") <= DEPTH
-    )
-    if not plain and (_unfit(text) is not None or not _is_shallow(text)):
-        return None
-    try:
-        return raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
+    return _unfit(text) or _read(text, start, is_shallow(text), lenient)
 
 
 def _read(text: str, start: int, shallow: bool, lenient: bool) -> Value | Fault:
@@ -173,26 +153,6 @@ def _unfit(text: str) -> Fault | None:
                 text, error.start, "half of a character (a lone surrogate) is here"
             ).fault
     return None
-
-
-def _is_shallow(text: str) -> bool:
-    """Return whether the standard library can safely read the text.
-
-    Its reader recurses, and accepts an escaped lone surrogate that nothing can store.
-    """
-    if "\\u" in text and _HALF_ESCAPE.search(text):
-        return False
-    if text.count("{") + text.count("[") <= DEPTH:
-        return True
-    # peel the innermost brackets off: what is gone after few rounds was not deep
-    brackets = text.encode().translate(None, _NOT_BRACKETS)
-    for _ in range(DEPTH // 8):
-        brackets, before = brackets.replace(b"{}", b"").replace(b"[]", b""), brackets
-        if len(brackets) <= DEPTH:
-            return True
-        if len(brackets) == len(before):
-            return False
-    return False
 
 
 def markers_pattern(pattern: str) -> re.Pattern[str]:
@@ -228,7 +188,7 @@ def pieces(
     """
     if (unfit := _unfit(text)) is not None:
         return [Piece(kind="broken", start=0, end=len(text), fault=unfit, meant=True)]
-    shallow = _is_shallow(text)
+    shallow = is_shallow(text)
     tokens = markers or _PLAIN_TOKEN
     pieces_: list[Piece] = []
     cursor = position = wasted = calls = 0

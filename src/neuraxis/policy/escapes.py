@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from html.entities import html5
 
 from msgspec import Struct
 
@@ -93,6 +92,8 @@ def _meant(found: re.Match[str]) -> str:
         return ""
     decode = found[kind]
     if kind == "name":
+        from html.entities import html5  # a large table, rarely needed
+
         return html5.get(decode, found[0])
     if kind == "letter":
         return _LETTERS[decode]

@@ -14,6 +14,7 @@ from pathlib import Path as File
 
 from neuraxis.policy.code_mentions import is_mentioned
 from neuraxis.policy.decision import Facts
+from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import tokens
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.named_files import PATH, is_called, is_named, words_of
@@ -68,37 +69,100 @@ def is_free_file_use(facts: Facts) -> bool:
 def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     origins, files, workspace = facts.origins, facts.files, facts.workspace
     name, request = normal(path), origins.own_words
-    known = name in origins.fresh or is_named(name, request)
-    # made by this request, which may then delete it, too
-    made = files is not None and files.is_new(name)
-    # written here, or by an earlier session and untouched since
-    written = files is not None and files.is_own(name)
-    own = name in origins.files or written
-    if use in ("write", "change") and written and name in origins.earlier:
-        return is_document(name, request)
     match use:
         case "folder":
-            return _is_free_name(path, request)
+            return _is_free_name(path, naming_words(origins))
         case "run":
-            return origins.walls and known
+            return origins.walls and _is_known(name, origins, files)
         case "move" | "remove" if not os.path.lexists(workspace / name):
             return facts.step.command.is_builtin  # it fails, and says why
         case "remove":
-            return made
+            return _is_made(name, files)
         case "move":
-            return known and own and is_document(name, request)
-        case "change":
-            known = known or is_called(name, request, workspace)
+            known = _is_known(name, origins, files) and _is_ours(name, origins, files)
             return known and is_document(name, request)
+        case "change" if not _goes_on(name, origins, files):
+            meant = _is_meant(name, origins, workspace, files)
+            return meant and is_document(name, request)
         case _:
-            known = known or is_called(name, request, workspace)
-            there = os.path.lexists(workspace / name)
-            if is_new_script(path, request, workspace):
-                return not there or made
-            is_ours = not there or (known and own)
+            if is_new_script(path, naming_words(origins), workspace):
+                is_there = os.path.lexists(workspace / name)
+                ours = _is_made(name, files) or _goes_on(name, origins, files)
+                return not is_there or ours
             copied = bool(facts.named("read", "move", "remove"))
-            given = path, request, workspace, files, kept
-            return is_ours and is_new_document(*given, copied=copied)
+            return is_free_document(
+                path, origins, workspace, files, kept, copied=copied
+            )
+
+
+def is_free_document(
+    path: str,
+    origins: Origins,
+    workspace: File,
+    files: FileHistory | None,
+    kept: Collection[str] = (),
+    *,
+    copied: bool = False,
+) -> bool:
+    """Whether a document may be written: a new one, or one of the runtime's own.
+
+    That one must be this request's, by its words or because a call of it made the
+    file, or of the request that it goes on with.
+
+    Args:
+        path: of the document.
+        origins: the user's words, and which request made which file.
+        workspace: where it is.
+        files: what is known of the workspace's files.
+        kept: names of files that the call copies.
+        copied: it is a copy, which holds more than the model writes.
+    """
+    name, words = normal(path), naming_words(origins)
+    if _goes_on(name, origins, files):
+        return is_document(name, words)
+    if os.path.lexists(workspace / name):
+        meant = _is_meant(name, origins, workspace, files)
+        if not meant or not _is_ours(name, origins, files):
+            return False
+    return is_new_document(path, words, workspace, files, kept, copied=copied)
+
+
+def naming_words(origins: Origins) -> tuple[str, ...]:
+    """Return the words that free new files' names.
+
+    They are those of this request and of the one that it goes on with, and the names of
+    the files which that one made.
+    """
+    return (*origins.own_words, *origins.before, *origins.earlier)
+
+
+def _goes_on(name: str, origins: Origins, files: FileHistory | None) -> bool:
+    """Whether the request that this one goes on with made the file as it is."""
+    return name in origins.earlier and files is not None and files.is_own(name)
+
+
+def _is_known(name: str, origins: Origins, files: FileHistory | None) -> bool:
+    """Whether this request made or names a file, or goes on with the one that did."""
+    known = name in origins.fresh or is_named(name, origins.own_words)
+    return known or _goes_on(name, origins, files)
+
+
+def _is_meant(
+    name: str, origins: Origins, workspace: File, files: FileHistory | None
+) -> bool:
+    """Whether it is known, or is the one document that the request calls by words."""
+    called = is_called(name, origins.own_words, workspace)
+    return called or _is_known(name, origins, files)
+
+
+def _is_ours(name: str, origins: Origins, files: FileHistory | None) -> bool:
+    """Whether the runtime wrote it here, or before and nobody changed it since."""
+    return name in origins.files or (files is not None and files.is_own(name))
+
+
+def _is_made(name: str, files: FileHistory | None) -> bool:
+    """Whether this request made the file, and nobody changed it since."""
+    return files is not None and files.is_new(name)
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:

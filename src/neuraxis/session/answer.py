@@ -18,7 +18,6 @@ from neuraxis.errors import ModelError, NeuraxisError, NoAnswer
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import NOTHING_USED, CallError, Result, Usage
 from neuraxis.planning.plan import Plan
-from neuraxis.session import html
 from neuraxis.session.config import RunConfig, RunState
 from neuraxis.specs import Json
 
@@ -160,7 +159,9 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
             raise AttributeError(f"an Answer has no {name!r}.{hint}")
 
     def _repr_html_(self) -> str:
-        return html.render_answer(
+        from neuraxis.session.html import render_answer  # for notebooks only
+
+        return render_answer(
             self.text,
             self.error,
             self.plans,

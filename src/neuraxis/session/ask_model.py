@@ -30,7 +30,7 @@ from neuraxis.messages import (
 from neuraxis.models import Model, complete
 from neuraxis.session.answer import Outcome
 from neuraxis.session.config import RunConfig
-from neuraxis.session.typed.output import (
+from neuraxis.session.typed.replies import (
     chunk_reporter,
     decode_reply,
     text_of_cut_reply,

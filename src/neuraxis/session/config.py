@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -36,9 +36,11 @@ from neuraxis.session.past.call_ids import CallIds
 from neuraxis.session.past.recorded import last_results
 from neuraxis.session.past.shortened import Summary
 from neuraxis.session.past.waiting import ContinuedPlan, continued_plan
-from neuraxis.session.typed.output import Output
 from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
+
+if TYPE_CHECKING:  # loaded by the sessions whose answers have a type
+    from neuraxis.session.typed.output import Output
 
 
 class RunConfig(Struct, frozen=True, kw_only=True):

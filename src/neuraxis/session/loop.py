@@ -57,7 +57,7 @@ from neuraxis.session.past.resume import as_completion
 from neuraxis.session.past.waiting import ContinuedPlan
 from neuraxis.session.prompt import remaining_budget
 from neuraxis.session.shorten.history import fitting_prompt
-from neuraxis.session.typed.output import MAX_CORRECTIONS
+from neuraxis.session.typed.replies import MAX_CORRECTIONS
 from neuraxis.session.visible_results import visible_results, with_shown_assets
 from neuraxis.specs import Json
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -30,8 +30,10 @@ from neuraxis.messages import Message, Prompt
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Registry
 from neuraxis.session.config import RunConfig
-from neuraxis.session.typed.output import Output
 from neuraxis.specs import Json, PluginSpec
+
+if TYPE_CHECKING:  # loaded by the sessions whose answers have a type
+    from neuraxis.session.typed.output import Output
 
 _Text = str | Awaitable[str]
 Instructions = str | Callable[[Context], _Text] | Callable[[], _Text] | None
@@ -105,7 +107,11 @@ class Prompts:
         self._registry, self._dialect = registry, dialect
         self._instructions = instructions
         self._takes_context = callable(instructions) and _takes_context(instructions)
-        self.output = None if output is None else Output(output)
+        self.output: Output | None = None
+        if output is not None:
+            from neuraxis.session.typed.output import Output
+
+            self.output = Output(output)
         self._text = instructions if isinstance(instructions, str) else ""
         self._constant: Prompt | None = None
         if template is not None:

@@ -19,7 +19,7 @@ from neuraxis.errors import SessionBusy, StorageError
 from neuraxis.events import Event
 from neuraxis.models import Model
 from neuraxis.session.answer import Answer, Out
-from neuraxis.session.watch import Watch, guard_watch
+from neuraxis.session.watch import Watch, guard_watch, watch_in_cell
 
 AnswerRequest = Callable[[str, Watch | None], Awaitable[Answer[Out]]]
 """Function that answers a request, and may be watched."""
@@ -43,8 +43,11 @@ class RunLock:
         """Return whether a request is being answered."""
         return self._taken.locked()
 
-    def begin(self, session: str, watch: Watch | None) -> None:
+    def begin(self, session: str, watch: Watch | None, *, is_inside: bool) -> None:
         """Acquire the lock, until `end`.
+
+        In a notebook's cell a run that nobody watches shows its status, unless it
+        `is_inside` a command.
 
         Raises:
             SessionBusy: another request holds it.
@@ -54,6 +57,8 @@ class RunLock:
                 f"session {session} is already answering a request; wait for it, or "
                 "make another session"
             )
+        if watch is None and not is_inside:
+            watch = watch_in_cell()
         self.watch, self.unwritten = guard_watch(watch), ""
 
     def end(self) -> None:

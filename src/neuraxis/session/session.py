@@ -29,12 +29,11 @@ from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy, check_targets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
-from neuraxis.session import build, html
+from neuraxis.session import build
 from neuraxis.session.answer import Answer, Out
 from neuraxis.session.config import RunConfig, continued_config
 from neuraxis.session.event_loop import SyncLoop, check_sync_close
 from neuraxis.session.event_sink import EventSink
-from neuraxis.session.html.cell import watch_in_cell
 from neuraxis.session.inherit import Inherited, inherit, session_started, within_parent
 from neuraxis.session.load_plugins import build_registry, build_shortlist, choose_shown
 from neuraxis.session.loop import converse, plan_of, run_calls
@@ -335,10 +334,8 @@ class Session(Generic[Out]):
     ) -> Answer[Out]:
         """Answer one request, as `run` does; `watch` gets the events."""
         check_request(text, watch, attach)
-        if watch is None and self._outer is None:
-            watch = watch_in_cell()
         config = within_parent(self._config, self._outer, deps, self._deps)
-        self._lock.begin(self.id, watch)
+        self._lock.begin(self.id, watch, is_inside=self._outer is not None)
         try:
             loaded = (self.journal, self.dialect, self.registry, self._shortlist)
             opened = (self.id, self._is_cut_off, *loaded)
@@ -354,7 +351,7 @@ class Session(Generic[Out]):
             begin_files(self.files, is_inside=self._outer is not None)
             choose_shown(self._shortlist, request or "", self.history, planned)
             shows, self._shows = self._shows, []
-            reporting = (self._sink.emit, watch is not None, shows)
+            reporting = (self._sink.emit, self._lock.watch is not None, shows)
             work = converse(request, config, self.history, *reporting)
             answer = await (work if self._outer is None else self._outer.hold(work))
             await self._sink.end()
@@ -457,7 +454,9 @@ class Session(Generic[Out]):
         return self._prompts.make(messages)
 
     def _repr_html_(self) -> str:
-        return html.render_session(self.id, self.journal.read(self.id), self.assets)
+        from neuraxis.session.html import render_session  # for notebooks only
+
+        return render_session(self.id, self.journal.read(self.id), self.assets)
 
     def close(self) -> None:
         """Close the session, so that it can be opened elsewhere.

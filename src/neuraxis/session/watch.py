@@ -6,6 +6,7 @@ the exception unchanged. It must not count as a failure of the reported command.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -62,3 +63,15 @@ def reraise_watch_errors(
             raise
 
     return worked
+
+
+def watch_in_cell() -> Callable[[Event], None] | None:
+    """Return a `watch` that shows a run's status; None: no notebook."""
+    # IPython is never imported here: a notebook has imported it already
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is None:
+        return None
+    display: Any = sys.modules["IPython.display"]
+    from neuraxis.session.html.cell import StatusLine
+
+    return StatusLine(display).show_event

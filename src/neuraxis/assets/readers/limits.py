@@ -1,4 +1,4 @@
-"""Limit a table's size in memory by the size of its file.
+"""Limits of the tables that are read: their formats, and their size in memory.
 
 A small file may unpack to gigabytes.
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from neuraxis.errors import CommandError
 
+SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+"""Endings of spreadsheets, which are not supported."""
 MOST_COLUMNS = 5000
 """Maximum columns of a table; Polars needs some kilobytes and 100 µs for each."""
 _BYTES, _TIMES = 200_000_000, 20

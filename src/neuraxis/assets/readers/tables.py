@@ -21,8 +21,6 @@ from neuraxis.errors import CommandError
 MOST_ROWS = 20_000_000
 """Maximum rows read or joined: a small file may unpack to more."""
 ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl")
-SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
-"""Endings of spreadsheets, which are not supported."""
 _ADVICE = re.compile(r"( Consider | You m| If this is the case).*")
 """Polars' advice for programmers about options that no command has."""
 
@@ -80,7 +78,11 @@ def read_frame(
                 data = utf8(data).removeprefix(codecs.BOM_UTF8)
                 frame = json_frame(polars, data, ending, most, warn)
             case _:
-                hint = " Ask the user to save it as CSV." if ending in SHEETS else ""
+                hint = (
+                    " Ask the user to save it as CSV."
+                    if ending in limits.SHEETS
+                    else ""
+                )
                 raise CommandError(
                     "Expected a file that ends in .csv, .tsv, .parquet, .json, "
                     f".ndjson or .jsonl, got {ending or 'a name without an ending'}."

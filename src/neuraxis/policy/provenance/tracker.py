@@ -52,6 +52,8 @@ class Origins(Struct):
     """Those of them that calls of this request made."""
     earlier: set[str] = set()
     """Those that the request before made, until this one reads from outside itself."""
+    before: tuple[str, ...] = ()
+    """The request before, until this one reads from outside itself."""
     copies: set[str] = set()
     """Those of them in which something from outside stands word for word."""
     copied: set[str] = set()
@@ -96,11 +98,12 @@ class Origins(Struct):
         """Record a request; a nested one is nobody's word."""
         self.shown(self.unseen)
         self.unseen.clear()
-        self.earlier = self.fresh if self.handed is None else set()
-        self.fresh = set()
+        self.earlier, self.before = set(), ()
         if self.handed is None:
+            self.earlier, self.before = self.fresh, tuple(self.request)
             self.sent.clear()
             self.request[:] = [text]
+        self.fresh = set()
 
     @property
     def own_words(self) -> tuple[str, ...]:
@@ -110,8 +113,7 @@ class Origins(Struct):
     def shown(self, call_ids: Iterable[str]) -> None:
         """The model is shown these results (or how they failed)."""
         for call_id in call_ids:
-            label = self.results.get(call_id)
-            if label:
+            if label := self.results.get(call_id):
                 self.reads(label)
 
     def planned(self, steps: Sequence[Step]) -> None:
@@ -195,7 +197,7 @@ class Origins(Struct):
             self.copying.add(call_id)
         label = self._answer_of(step)
         if is_outside(label) or any(self._is_news(item) for item in traced):
-            self.earlier.clear()
+            self.earlier, self.before = set(), ()
         self.is_made_of(label | inputs, call_id)
         return label | inputs
 

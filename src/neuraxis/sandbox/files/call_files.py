@@ -47,7 +47,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     note: Callable[[str, bool], None] = lambda path, there: None
     """Called for each file that a script made or changed; False: deleted."""
     holds: Callable[[str], bool] | None = None
-    """Whether a new file of this name needs an approval; None: none does."""
+    """Whether writing this file needs an approval; None: no change does."""
     moved: list[str] = []
 
     def write(
@@ -219,7 +219,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
                 continue  # a link has no content that could be stored: it stays
             use = "write" if digest else "remove"
             if (status is not None and self.history.risk(path, use)) or (
-                self.holds and (status is not None or self.holds(path))
+                self.holds and (not digest or self.holds(path))
             ):
                 kind = "moved" if users_digests.get(path) in new_digests else "deleted"
                 action = "made" if status is None else "changed" if digest else kind

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -21,17 +19,7 @@ _PAUSE = 0.1
 """Seconds between two reports of progress that are shown."""
 
 
-def watch_in_cell() -> Callable[[Event], None] | None:
-    """Return a `watch` that shows a run's status; None: no notebook."""
-    # IPython is never imported here: a notebook has imported it already
-    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if getattr(shell, "kernel", None) is None:
-        return None
-    display: Any = sys.modules["IPython.display"]
-    return _StatusLine(display).show_event
-
-
-class _StatusLine:
+class StatusLine:
     """One line that is updated as the run proceeds."""
 
     def __init__(self, display: Any) -> None:

@@ -19,7 +19,7 @@ from neuraxis.session.past.call_ids import CallIds
 from neuraxis.session.past.recorded import code_of
 from neuraxis.session.past.resume import as_completion, read_events, restore_history
 from neuraxis.session.past.waiting import WaitingPlan, last_plan
-from neuraxis.session.typed.output import decode_reply
+from neuraxis.session.typed.replies import decode_reply
 
 if TYPE_CHECKING:
     from neuraxis.plugins.search.shortlist import Shortlist

@@ -11,14 +11,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from msgspec.structs import replace
-
 from neuraxis import call_errors
-from neuraxis.dialects import Dialect
 from neuraxis.errors import CommandError, ConfigError
-from neuraxis.events import Event, ModelChunk, OutputChunk
+from neuraxis.events import Event, OutputChunk
 from neuraxis.formatting import describe_given, path_text, quote
-from neuraxis.messages import CallError, Chunk, Completion, Reply
+from neuraxis.messages import CallError
 from neuraxis.parsing.json_scan import Value, loads, pieces
 from neuraxis.plugins.functions.convert import converter
 from neuraxis.plugins.functions.hint_kinds import NoType
@@ -27,8 +24,6 @@ from neuraxis.schema.navigate import as_node
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
-MAX_CORRECTIONS = 2
-"""Times that a model may correct a wrong answer."""
 _VALUE = "value"
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|[{}\[\],]', re.DOTALL)
 _MIN_GROWTH = 16
@@ -132,34 +127,6 @@ class Output:
         return fields[_VALUE] if self._is_wrapped else fields
 
 
-def decode_reply(
-    output: Output | None,
-    dialect: Dialect,
-    completion: Completion,
-    next_id: Callable[[], str],
-) -> Reply:
-    """Decode a reply; JSON of exactly the output type is no call."""
-    if completion.finish_reason in ("answer", "declined"):
-        return Reply(texts=(completion.text,))
-    if output is None and completion.finish_reason == "length":
-        words = text_of_cut_reply(dialect, completion)
-        if words:
-            return Reply(texts=words)
-    reply = dialect.decode(completion, next_id=next_id)
-    if output is None or completion.tool_calls or not output.fits(completion.text):
-        return reply
-    return Reply(texts=(completion.text,), thoughts=reply.thoughts)
-
-
-def text_of_cut_reply(dialect: Dialect, completion: Completion) -> tuple[str, ...]:
-    """Return the texts of a truncated reply without calls."""
-    if completion.tool_calls:
-        return ()
-    complete = replace(completion, finish_reason="stop")
-    read = dialect.decode(complete, next_id=str)
-    return () if read.calls or read.errors else read.texts
-
-
 class PartialOutput:
     """Partial answer while the reply is streaming.
 
@@ -189,20 +156,6 @@ class PartialOutput:
             return None
         self._last = value
         return value
-
-
-def chunk_reporter(
-    output: Output | None, emit: Callable[[Event], None]
-) -> Callable[[Chunk], None]:
-    """Return a function that reports a reply's chunks and its partial answer."""
-    partial = None if output is None else PartialOutput(output)
-
-    def report(chunk: Chunk) -> None:
-        emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
-        if partial is not None and chunk.text:
-            partial.report(chunk.text, emit)
-
-    return report
 
 
 def _schema_of(output_type: Any) -> dict[str, Json]:

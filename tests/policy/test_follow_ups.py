@@ -1,0 +1,181 @@
+"""A request goes on with the one before, until it reads something from outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuraxis import Session, command
+from neuraxis.events import ApprovalAsked
+from neuraxis.models.scripted import ScriptedModel
+from neuraxis.sandbox.process.run import probe
+from neuraxis.settings import Settings
+
+Call = dict[str, Any]
+SALES = "city,units\nLyon,3\nTurin,4\n"
+REPORT = "open('sales_report.md', 'w').write(open('sales.csv').read())"
+SHARES = f"{REPORT}\nopen('sales_report.md', 'a').write('42 %')"
+PAGE = {"tool": "open_page", "url": "https://a.test/"}
+
+
+@command(
+    effects={"kind": "read", "others_write": True, "public": True}, sends_out=["url"]
+)
+def open_page(url: str) -> str:
+    """Open a page."""
+    return f"The page of {url}."
+
+
+class Talk:
+    """A session of scripted replies, and what it asked during a request."""
+
+    def __init__(self, folder: Path) -> None:
+        self.replies: list[str] = []
+        self.asked: list[ApprovalAsked] = []
+        self.session = Session(
+            model=ScriptedModel(lambda prompt: self.replies.pop(0)),
+            plugins=["neuraxis:files", "neuraxis:python_file", open_page],
+            workspace=folder,
+            settings=Settings(),
+            approve=self.approve,
+        )
+
+    def approve(self, asked: ApprovalAsked) -> bool:
+        self.asked.append(asked)
+        return False
+
+    def ask(self, request: str, *plans: list[Call]) -> list[ApprovalAsked]:
+        self.asked.clear()
+        self.replies += [*map(json.dumps, plans), "Done."]
+        self.session.run_sync(request)
+        return [*self.asked]
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Talk:
+    (tmp_path / "sales.csv").write_text(SALES, encoding="utf-8")
+    return Talk(tmp_path)
+
+
+def read(path: str) -> Call:
+    return {"tool": "file_reader", "file_path": path}
+
+
+def write(path: str, text: str = "text") -> Call:
+    return {"tool": "FILEWRITER", "file_path": path, "contents": text}
+
+
+def run(path: str) -> Call:
+    return {"tool": "EXECUTE_PYTHON_FILE", "file_path": path}
+
+
+@pytest.mark.parametrize("name", ["sums.csv", "sums.json", "sums_by_city.md"])
+def test_now_as_csv_names_the_new_file_as_the_request_before_did(
+    talk: Talk, name: str
+) -> None:
+    """It was asked about, since the words `now as CSV` are in no file's name."""
+    assert not talk.ask("Add up sales.csv", [read("sales.csv")])
+    assert not talk.ask("Write the sums down", [write("sums.md")])
+    assert not talk.ask("Now in another form", [write(name)])
+    assert talk.ask("And once more, please", [write("other.csv")])
+
+
+@pytest.mark.parametrize("name", ["prices.md", "notes/sums.csv"])
+def test_a_name_that_nobody_said_is_asked_about(talk: Talk, name: str) -> None:
+    """Neither this request nor the one before names the file or its folder."""
+    talk.ask("Add up sales.csv in sums.md", [read("sales.csv")], [write("sums.md")])
+    assert talk.ask("Now as CSV", [write(name)])
+
+
+def test_a_page_ends_what_a_request_goes_on_with(talk: Talk) -> None:
+    """What it says could have named the file."""
+    talk.ask("Add up sales.csv in sums.md", [read("sales.csv")], [write("sums.md")])
+    assert talk.ask("Look at https://a.test/ again", [PAGE], [write("sums.csv")])
+
+
+def test_a_name_is_said_for_one_more_request_only(talk: Talk) -> None:
+    """An older request is over."""
+    talk.ask("Add up sales.csv in sums.md", [read("sales.csv")], [write("sums.md")])
+    assert not talk.ask("Thank you")
+    assert talk.ask("Now as CSV", [write("sums.csv")])
+
+
+def test_a_file_that_only_the_request_before_named_is_not_changed(talk: Talk) -> None:
+    """Its words free new names; the user's files are named by this request."""
+    assert not talk.ask("Read sales.csv", [read("sales.csv")])
+    append = {"tool": "append_file", "file_path": "sales.csv", "text": "Rome,0"}
+    assert talk.ask("Go on", [append])
+
+
+def sandboxed() -> None:
+    if not any(kind.works for kind in probe()):
+        pytest.skip("no sandbox works on this machine")
+
+
+def test_a_script_of_the_request_before_is_written_again_and_run(
+    talk: Talk, tmp_path: Path
+) -> None:
+    """`And the share, too`: three questions, for the script and its own report."""
+    sandboxed()
+    report = tmp_path / "sales_report.md"
+    made = [write("sales_report.py", REPORT), run("sales_report.py")]
+    asked = talk.ask("Make a script for a sales report", [read("sales.csv")], made)
+    assert not asked
+    assert report.read_text("utf-8") == SALES
+    again = [write("sales_report.py", SHARES), run("sales_report.py")]
+    assert not talk.ask("And the share, too", again)
+    assert report.read_text("utf-8") == SALES + "42 %"
+
+
+def test_a_script_that_runs_twice_may_write_its_document_twice(
+    talk: Talk, tmp_path: Path
+) -> None:
+    """The first try may be wrong; a command could write the document again, too."""
+    sandboxed()
+    asked = talk.ask(
+        "Make a script for a sales report",
+        [read("sales.csv")],
+        [write("sales_report.py", REPORT), run("sales_report.py")],
+        [write("sales_report.py", SHARES), run("sales_report.py")],
+    )
+    assert not asked
+    assert (tmp_path / "sales_report.md").read_text("utf-8") == SALES + "42 %"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('sales.csv', 'w').write('theirs')",
+        "import os; os.remove('sales_report.md')",
+        "open('conftest.py', 'w').write('theirs')",
+        "open('other.md', 'w').write('theirs')",
+    ],
+)
+def test_what_else_a_script_changes_waits_for_a_yes(
+    talk: Talk, tmp_path: Path, code: str
+) -> None:
+    """A file of the user's, a removal, code, and a name that nobody said."""
+    sandboxed()
+    made = [write("sales_report.py", REPORT), run("sales_report.py")]
+    assert not talk.ask("Make a script for a sales report", [read("sales.csv")], made)
+    again = [write("sales_report.py", code), run("sales_report.py")]
+    before = {at.name: at.read_bytes() for at in tmp_path.glob("*.[cm]*")}
+    assert talk.ask("And the share, too", again)
+    assert before == {at.name: at.read_bytes() for at in tmp_path.glob("*.[cm]*")}
+
+
+def test_a_script_that_somebody_changed_meanwhile_is_the_users(
+    talk: Talk, tmp_path: Path
+) -> None:
+    """Nobody's request made that one."""
+    sandboxed()
+    script = tmp_path / "sales_report.py"
+    made = [write("sales_report.py", REPORT), run("sales_report.py")]
+    assert not talk.ask("Make a script for a sales report", [read("sales.csv")], made)
+    script.write_text("print('mine')", encoding="utf-8")
+    assert talk.ask("And again", [run("sales_report.py")])
+    assert talk.ask("And again", [write("sales_report.py", SHARES)])
+    assert script.read_text("utf-8") == "print('mine')"
