@@ -251,7 +251,7 @@ def test_a_yes_for_a_host_holds_in_this_session(tmp_path: Path) -> None:
     assert [question.offers[0] for question in asked] == [
         f"everything sent to {host}.test {rest}" for host in "ef"
     ]
-    assert asked[0].reason.startswith('this would send "url" to others; text from ')
+    assert asked[0].reason.startswith('this would send "url" to e.test; text from ')
     assert "may have chosen it, and private things that" in asked[0].reason
 
 

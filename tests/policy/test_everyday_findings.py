@@ -211,7 +211,7 @@ def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
     assert talk.asked[0].reason == (
         'this would move the user\'s file "todo.md"; '
         "`session.undo()` can revert it; "
-        'this would write "errands.md", which the request does not name: a new file'
+        'this would make a new file, "errands.md", which the request does not name'
     )
     append = {"tool": "append_file", "file_path": "errands.md", "text": "- milk"}
     talk.ask("More milk", [append])

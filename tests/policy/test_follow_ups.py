@@ -1,4 +1,4 @@
-"""A request goes on with the one before, until it reads something from outside."""
+"""A request goes on with the one before it."""
 
 from __future__ import annotations
 

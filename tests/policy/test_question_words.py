@@ -83,7 +83,7 @@ def test_an_address_that_the_model_wrote_is_told_apart_from_a_link(
     wrote = {"tool": "page", "url": "https://x.example/b"}
     (one,) = asked(tmp_path, f"Read {PAGE}", [NOTES], [read], [wrote])
     assert one.reason == (
-        'this would send "url" to others; text from files may have chosen it, '
+        'this would send "url" to x.example; text from files may have chosen it, '
         "and private things from there could leave with it"
     )
     assert one.origins == {"url": "written by the model after it read files"}
@@ -93,20 +93,18 @@ def test_an_address_that_the_model_wrote_is_told_apart_from_a_link(
 
 
 @pytest.mark.parametrize(
-    ("call", "does"),
-    [
-        ({"tool": "FILEWRITER", "contents": "x"}, "write"),
-        ({"tool": "append_file", "text": "x"}, "change"),
-    ],
+    "call",
+    [{"tool": "FILEWRITER", "contents": "x"}, {"tool": "append_file", "text": "x"}],
 )
 def test_a_file_that_is_not_there_yet_is_called_new(
-    tmp_path: Path, call: dict[str, Any], does: str
+    tmp_path: Path, call: dict[str, Any]
 ) -> None:
     """One that is outside of the workspace is not: its existence is nobody's to ask."""
     path = {"file_path": "zebra.md"}
     (one,) = asked(tmp_path, "Sum up", [NOTES], [call | path])
-    why = "which the request does not name: a new file"
-    assert one.reason == f'this would {does} "zebra.md", {why}'
+    assert one.reason == (
+        'this would make a new file, "zebra.md", which the request does not name'
+    )
     outside = asked(tmp_path, "Sum up", [NOTES], [call | {"file_path": "../zebra.md"}])
     assert not any("new file" in one.reason for one in outside)
 
@@ -115,7 +113,7 @@ def test_a_folder_that_is_not_there_yet_is_called_new(tmp_path: Path) -> None:
     call = {"tool": "make_folder", "folder": "zebra"}
     (one,) = asked(tmp_path, "Sum up", [NOTES], [call])
     assert one.reason == (
-        'this would make "zebra", which the request does not name: a new folder'
+        'this would make a new folder, "zebra", which the request does not name'
     )
 
 
@@ -249,7 +247,7 @@ def test_what_decides_how_often_something_is_sent_counts_as_sent(
     assert [len(one.calls) for one in questions] == [2]
     first: Any = questions[0].plan[0]
     assert first["reason"] == (
-        'this would send "url" to others; text from files may have chosen it, '
+        'this would send "url" to x.example; text from files may have chosen it, '
         "and private things from files, lines.lines could leave with it"
     )
 

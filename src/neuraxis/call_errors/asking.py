@@ -49,11 +49,12 @@ def no_from(by: str) -> str:
     return f"it needs approval, and {by.removeprefix('nobody: ')}"
 
 
-def asks_out(path: Path, label: str, private: str) -> str:
+def asks_out(path: Path, host: str, label: str, private: str) -> str:
     """Return why sending a value needs an approval (rule Out).
 
     Args:
         path: the argument that names the destination.
+        host: the host that it leads to; empty if unclear.
         label: what was read, in words.
         private: the private part of it.
     """
@@ -61,8 +62,8 @@ def asks_out(path: Path, label: str, private: str) -> str:
     if private:
         data_text = f"private things from {'there' if private == label else private}"
     return (
-        f"this would send {_place(path)} to others; text from {label} may have chosen "
-        f"it, and {data_text} could leave with it"
+        f"this would send {_place(path)} to {host or 'others'}; text from {label} may "
+        f"have chosen it, and {data_text} could leave with it"
     )
 
 
@@ -97,16 +98,20 @@ def asks_path(path: str, use: str, *, is_new: bool) -> str:
         use: the use of the file.
         is_new: whether nothing is there yet.
     """
-    write = "write" if is_new else "replace"
-    does = {**DOES, "write": write, "folder": "make"}.get(use, use)
     path_note = " by its whole path" if "/" in path else ""
-    new = f": a new {'folder' if use == 'folder' else 'file'}"
-    new = new if is_new and use in ("write", "change", "folder") else ""
     place = f"{quote(path)}, which the request does not name{path_note}"
-    return f"this would {does} {place}{new}"
+    if is_new and use in ("write", "change", "folder"):
+        kind = "folder" if use == "folder" else "file"
+        return f"this would make a new {kind}, {place}"
+    return f"this would {DOES.get(use, use)} {place}"
 
 
-DOES = {"write": "replace", "change": "change", "move": "move", "remove": "delete"}
+DOES = {
+    "write": "replace",
+    "change": "change",
+    "move": "move",
+    "remove": "delete",
+}
 """Verb for each use of a file."""
 
 

@@ -104,7 +104,7 @@ def is_free_document(
     *,
     copied: bool = False,
 ) -> bool:
-    """Whether a document may be written: a new one, or one of the runtime's own.
+    """Whether a document may be written: new, or the runtime's own.
 
     That one must be this request's, by its words or because a call of it made the
     file, or of the request that it goes on with.
@@ -137,12 +137,12 @@ def naming_words(origins: Origins) -> tuple[str, ...]:
 
 
 def _goes_on(name: str, origins: Origins, files: FileHistory | None) -> bool:
-    """Whether the request that this one goes on with made the file as it is."""
+    """Whether the continued request made the file, unchanged since."""
     return name in origins.earlier and files is not None and files.is_own(name)
 
 
 def _is_known(name: str, origins: Origins, files: FileHistory | None) -> bool:
-    """Whether this request made or names a file, or goes on with the one that did."""
+    """Whether this request, or the continued one, made or names a file."""
     known = name in origins.fresh or is_named(name, origins.own_words)
     return known or _goes_on(name, origins, files)
 
@@ -150,13 +150,13 @@ def _is_known(name: str, origins: Origins, files: FileHistory | None) -> bool:
 def _is_meant(
     name: str, origins: Origins, workspace: File, files: FileHistory | None
 ) -> bool:
-    """Whether it is known, or is the one document that the request calls by words."""
+    """Whether it is known, or called by the request's words."""
     called = is_called(name, origins.own_words, workspace)
     return called or _is_known(name, origins, files)
 
 
 def _is_ours(name: str, origins: Origins, files: FileHistory | None) -> bool:
-    """Whether the runtime wrote it here, or before and nobody changed it since."""
+    """Whether the runtime wrote it, unchanged since."""
     return name in origins.files or (files is not None and files.is_own(name))
 
 

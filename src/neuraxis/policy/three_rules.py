@@ -128,7 +128,7 @@ def _out(path: Path, label: Label, facts: Facts) -> Decision:
     host = hosts.pop() if len(hosts) == 1 else ""  # a yes for a host is one for all
     some = (call_errors.offer_host(host),) if "." in host else ()
     path = path or places[0]  # of a loop, whose list is no argument
-    reason = call_errors.asks_out(path, describe(label), private_in(label))
+    reason = call_errors.asks_out(path, host, describe(label), private_in(label))
     offers, way_out = (*some, *offers_of(facts)), call_errors.out_way_out(target)
     return _asks(facts, reason, way_out, offers)
 

@@ -1,4 +1,4 @@
-"""Limits of the tables that are read: their formats, and their size in memory.
+"""Limits of tables: their formats, and their size in memory.
 
 A small file may unpack to gigabytes.
 
