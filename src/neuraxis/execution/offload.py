@@ -11,7 +11,7 @@ from uuid import UUID
 
 from neuraxis.engines.threads import THREADS
 from neuraxis.execution.runtime import Runtime
-from neuraxis.planning.plan import Step
+from neuraxis.planning.plan import Step, refs_of
 
 _MOST_ITEMS = 2000
 _MOST_CHARACTERS = 100_000
@@ -56,9 +56,5 @@ def leads_to_object(step: Step, runtime: Runtime) -> bool:
         return True
     if not (step.bindings or step.asset_refs or step.loop):
         return False
-    refs = [ref for binding in step.bindings for ref in binding.template.refs]
-    refs += [ref for _, ref in step.asset_refs]
-    if step.loop is not None:
-        refs += [ref for item in step.loop.bindings for ref in item.template.refs]
-        refs += [ref for _, ref in step.loop.asset_refs]
+    refs = refs_of(step) + ([] if step.loop is None else refs_of(step.loop))
     return any(runtime.assets.is_asset(ref.asset_id) for ref in refs)

@@ -63,6 +63,12 @@ class Step(Struct, frozen=True, kw_only=True):
         return "" if self.item is None else self.item.part_of
 
 
+def refs_of(one: Step | Loop) -> list[AssetRef]:
+    """Return the references of a call, or of a loop's list."""
+    refs = [ref for binding in one.bindings for ref in binding.template.refs]
+    return refs + [ref for _, ref in one.asset_refs]
+
+
 def item_steps(step: Step, items: Sequence[Any]) -> list[Step]:
     """Return one step for each item of a step's loop."""
     return [

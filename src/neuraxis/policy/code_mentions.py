@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
 from neuraxis.sandbox.files.walk import walk_tree
 
-CODE = (
-    *(".py", ".pyw", ".pyi", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yml"),
-    *(".yaml", ".json", "makefile", "dockerfile", "justfile", ".mk", ".bat"),
-)
-"""Endings of files that are searched for the stem of the script's name alone."""
 _INSTALLED = (".git", "node_modules", "__pycache__")
-_MOST_FILES, _MOST_BYTES, _BEGINNING = 2_000, 1_000_000, 1_000
+_MOST_FILES, _MOST_BYTES, _BEGINNING = 2_000, 50_000_000, 1_000
 _BINARY = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def is_mentioned(stem: str, workspace: Path, *, data: tuple[str, ...]) -> bool:
     """Whether code in the workspace may name the script `stem`.py.
 
-    What has no ending of code may run it all the same, but then names its ending, too.
     A name that is not ASCII has too many spellings to be searched for.
 
     Args:
@@ -34,12 +29,13 @@ def is_mentioned(stem: str, workspace: Path, *, data: tuple[str, ...]) -> bool:
         return True
     name = stem.lower().encode()
     try:
+        size = 0
         for number, file in enumerate(_code(workspace, data)):
-            if number >= _MOST_FILES or file.stat().st_size > _MOST_BYTES:
+            size += file.stat().st_size
+            if number >= _MOST_FILES or size > _MOST_BYTES:
                 return True
             code = b"" if file.name == f"{stem}.py" else _letters(file.read_bytes())
-            wanted = name if file.name.lower().endswith(CODE) else name + b".py"
-            if wanted in code.lower() or b"*.py" in code:
+            if name in code.lower() or b"*.py" in code:
                 return True
     except OSError:
         return True
@@ -47,8 +43,14 @@ def is_mentioned(stem: str, workspace: Path, *, data: tuple[str, ...]) -> bool:
 
 
 def _letters(text: bytes) -> bytes:
-    """Return a text without NULs, so that ASCII in UTF-16 is plain."""
-    return text.replace(b"\0", b"")
+    """Return a text without NULs, so that ASCII in UTF-16 is plain.
+
+    Python takes letters of other widths for ASCII in names, too.
+    """
+    text = text.replace(b"\0", b"")
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text.decode(errors="replace")).encode()
 
 
 def _code(workspace: Path, data: tuple[str, ...]) -> Iterator[Path]:
@@ -61,14 +63,10 @@ def _code(workspace: Path, data: tuple[str, ...]) -> Iterator[Path]:
         folders[:] = [name for name in folders if name not in _INSTALLED]
         for name in names:
             file, low = Path(folder, name), name.lower()
-            is_code = low.endswith(CODE)
-            is_data = low.endswith(data) and not is_code
-            if not is_data and file.is_file() and (is_code or _is_text(file)):
+            if not low.endswith(data) and file.is_file() and _is_text(file):
                 yield file
 
 
 def _is_text(file: Path) -> bool:
-    if file.stat().st_size > _MOST_BYTES:
-        return False
     with file.open("rb") as opened:
         return not _BINARY.search(_letters(opened.read(_BEGINNING)))

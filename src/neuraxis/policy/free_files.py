@@ -29,8 +29,8 @@ DATA = (".json", ".jsonl", ".ndjson", ".xml", ".log")
 LOADED = frozenset(
     (
         *("agents", "claude", "cmakelists", "constraints", "conventions", "copilot"),
-        *("crush", "gemini", "package", "qwen", "requirements", "robots", "skill"),
-        *("tsconfig", "warp"),
+        *("crush", "gemini", "package", "packages", "qwen", "requirements"),
+        *("robots", "runtime", "skill", "tsconfig", "warp"),
     )
 )
 """Words in the names of documents that programs load by themselves."""
@@ -69,26 +69,29 @@ def is_free_file_use(facts: Facts) -> bool:
 def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     origins, files, workspace = facts.origins, facts.files, facts.workspace
     name, request = normal(path), origins.own_words
+    own = _is_own(name, files)
+    written = name in origins.fresh or (own and name in origins.earlier)
     match use:
         case "folder":
             return _is_free_name(path, naming_words(origins))
         case "run":
-            return origins.walls and _is_known(name, origins, files)
+            return origins.walls and ((written and own) or is_named(name, request))
         case "move" | "remove" if not os.path.lexists(workspace / name):
             return facts.step.command.is_builtin  # it fails, and says why
         case "remove":
-            return _is_made(name, files)
+            return files is not None and files.is_new(name)
         case "move":
-            known = _is_known(name, origins, files) and _is_ours(name, origins, files)
-            return known and is_document(name, request)
-        case "change" if not _goes_on(name, origins, files):
-            meant = _is_meant(name, origins, workspace, files)
-            return meant and is_document(name, request)
+            known = written or is_named(name, request)
+            ours = own or name in origins.files
+            return known and ours and is_document(name, request)
+        case "change" if os.path.lexists(workspace / name):
+            known = written or is_called(name, request, workspace)
+            known = known or is_named(name, request)
+            return known and is_document(name, naming_words(origins))
         case _:
             if is_new_script(path, naming_words(origins), workspace):
                 is_there = os.path.lexists(workspace / name)
-                ours = _is_made(name, files) or _goes_on(name, origins, files)
-                return not is_there or ours
+                return not is_there or (written and own)
             copied = bool(facts.named("read", "move", "remove"))
             return is_free_document(
                 path, origins, workspace, files, kept, copied=copied
@@ -106,23 +109,26 @@ def is_free_document(
 ) -> bool:
     """Whether a document may be written: new, or the runtime's own.
 
-    That one must be this request's, by its words or because a call of it made the
+    That one must be this request's, by its words or because a call of it wrote the
     file, or of the request that it goes on with.
 
     Args:
         path: of the document.
-        origins: the user's words, and which request made which file.
+        origins: the user's words, and which request wrote which file.
         workspace: where it is.
         files: what is known of the workspace's files.
         kept: names of files that the call copies.
         copied: it is a copy, which holds more than the model writes.
     """
     name, words = normal(path), naming_words(origins)
-    if _goes_on(name, origins, files):
+    own = _is_own(name, files)
+    if own and not copied and (name in origins.fresh or name in origins.earlier):
         return is_document(name, words)
     if os.path.lexists(workspace / name):
-        meant = _is_meant(name, origins, workspace, files)
-        if not meant or not _is_ours(name, origins, files):
+        request = origins.own_words
+        known = name in origins.fresh or is_called(name, request, workspace)
+        known = known or is_named(name, request)
+        if not known or not (own or name in origins.files):
             return False
     return is_new_document(path, words, workspace, files, kept, copied=copied)
 
@@ -131,38 +137,14 @@ def naming_words(origins: Origins) -> tuple[str, ...]:
     """Return the words that free new files' names.
 
     They are those of this request and of the one that it goes on with, and the names of
-    the files which that one made.
+    the files which that one wrote.
     """
     return (*origins.own_words, *origins.before, *origins.earlier)
 
 
-def _goes_on(name: str, origins: Origins, files: FileHistory | None) -> bool:
-    """Whether the continued request made the file, unchanged since."""
-    return name in origins.earlier and files is not None and files.is_own(name)
-
-
-def _is_known(name: str, origins: Origins, files: FileHistory | None) -> bool:
-    """Whether this request, or the continued one, made or names a file."""
-    known = name in origins.fresh or is_named(name, origins.own_words)
-    return known or _goes_on(name, origins, files)
-
-
-def _is_meant(
-    name: str, origins: Origins, workspace: File, files: FileHistory | None
-) -> bool:
-    """Whether it is known, or called by the request's words."""
-    called = is_called(name, origins.own_words, workspace)
-    return called or _is_known(name, origins, files)
-
-
-def _is_ours(name: str, origins: Origins, files: FileHistory | None) -> bool:
-    """Whether the runtime wrote it, unchanged since."""
-    return name in origins.files or (files is not None and files.is_own(name))
-
-
-def _is_made(name: str, files: FileHistory | None) -> bool:
-    """Whether this request made the file, and nobody changed it since."""
-    return files is not None and files.is_new(name)
+def _is_own(name: str, files: FileHistory | None) -> bool:
+    """Whether the runtime wrote a file as a whole, unchanged since."""
+    return files is not None and files.is_own(name)
 
 
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:

@@ -16,6 +16,7 @@ from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
 from neuraxis.policy.free_files import is_document, is_free_file_use, is_plain
+from neuraxis.policy.provenance.copied_code import copied_code
 from neuraxis.policy.provenance.labels import (
     ATTACHED,
     FILES,
@@ -182,7 +183,7 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
         way_out = call_errors.undeclared_way_out(facts.step.tool, command.spec.name)
         return replace(decision, way_out=way_out)
     for script in facts.named("run"):
-        if label := origins.code_from_outside(script):
+        if label := copied_code(origins, script):
             return _deed(facts, call_errors.asks_code(describe(label)))
     if effects.readonly or not origins.read or free:
         return None

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path as File
 
+from neuraxis.planning.plan import refs_of
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.labels import FILES, OWN, How, Traced
-from neuraxis.policy.provenance.tracker import refs_of
 from neuraxis.policy.provenance.words import is_own, leaves
 from neuraxis.references.path import walk
 from neuraxis.sandbox.files.paths import FileRefused

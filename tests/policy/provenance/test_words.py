@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cpu_time import within
-from neuraxis.policy.provenance.words import place_of, tokens
+from neuraxis.policy.provenance.words import is_own, place_of, tokens
 
 
 @pytest.mark.parametrize("part", [" 'a", "“", " `a`b", "(a", " a"])
@@ -35,3 +35,14 @@ def test_many_marks_behind_a_token_are_read_once() -> None:
 def test_quotations_end_where_a_word_does(text: str, value: str, place: int) -> None:
     """An apostrophe inside a word ends none."""
     assert place == place_of(value, text)
+
+
+@pytest.mark.parametrize("value", ["ann.lee@x.example", 4711])
+def test_many_values_are_compared_with_a_long_request(value: str | int) -> None:
+    """The request was split into its words again for each value of a plan (9 s)."""
+    text = "ann@x.example 12 " * 2_000
+    values = [value] * 1_000
+    found = within(0.5, lambda: any(is_own(one, (text,)) for one in values), attempts=3)
+    assert not found
+    assert is_own("ann@x.example", (text,))
+    assert is_own(12.0, (text,))

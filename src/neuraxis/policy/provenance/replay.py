@@ -30,6 +30,7 @@ from neuraxis.policy.provenance.labels import (
 )
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves
+from neuraxis.sandbox.files.paths import normal
 from neuraxis.specs import Json
 
 
@@ -50,6 +51,8 @@ def replay(
                 origins.wrote(value, label)
     shown = [own for own in origins.results if own.partition(".")[0] not in untold]
     origins.shown(shown)
+    # what an unfinished request has read is not known here
+    origins.earlier, origins.before = set(), ()
 
 
 class _Past(Struct):
@@ -106,6 +109,7 @@ class _Past(Struct):
         label = origins.results.get(event.id, OWN) | origins.kept.pop(event.id, OWN)
         for path in event.wrote:
             origins.wrote(path, label)
+            origins.fresh.add(normal(path))
         if event.status == "skipped":  # also if it ran: it was given up
             origins.forget({event.id})
 

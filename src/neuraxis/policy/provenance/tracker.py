@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from neuraxis.messages import Path
 from neuraxis.planning.for_each import Loop, belongs_to
-from neuraxis.planning.plan import Step
+from neuraxis.planning.plan import Step, refs_of
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.provenance.labels import (
     ATTACHED,
@@ -37,9 +37,6 @@ from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
 from neuraxis.schema.annotations import is_covered
 
-IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
-"""Files that a script may load as code without naming them."""
-
 
 class Origins(Struct):
     """What one session knows of where its values came from."""
@@ -54,6 +51,8 @@ class Origins(Struct):
     """Those that the request before made, until this one reads from outside itself."""
     before: tuple[str, ...] = ()
     """The request before, until this one reads from outside itself."""
+    news: set[str] = set()
+    """Results of this request with something from outside that is new in it."""
     copies: set[str] = set()
     """Those of them in which something from outside stands word for word."""
     copied: set[str] = set()
@@ -83,7 +82,7 @@ class Origins(Struct):
     plan: tuple[str, ...] = ()
     """The calls of the plan that is running, in order."""
     unseen: list[str] = []
-    """Stored results of the program's own calls; the next request shows them."""
+    """Attached objects and the program's own results; the next request shows them."""
     copying: set[str] = set()
     """Calls that were handed something from outside by reference."""
     kept: dict[str, Label] = {}
@@ -96,14 +95,15 @@ class Origins(Struct):
 
     def add_request(self, text: str) -> None:
         """Record a request; a nested one is nobody's word."""
-        self.shown(self.unseen)
-        self.unseen.clear()
         self.earlier, self.before = set(), ()
         if self.handed is None:
             self.earlier, self.before = self.fresh, tuple(self.request)
             self.sent.clear()
             self.request[:] = [text]
         self.fresh = set()
+        self.shown(self.unseen)
+        self.unseen.clear()
+        self.news.clear()
 
     @property
     def own_words(self) -> tuple[str, ...]:
@@ -115,6 +115,8 @@ class Origins(Struct):
         for call_id in call_ids:
             if label := self.results.get(call_id):
                 self.reads(label)
+            if call_id in self.news:
+                self.earlier, self.before = set(), ()
 
     def planned(self, steps: Sequence[Step]) -> None:
         """These run together: one that fails stops those behind it."""
@@ -172,17 +174,6 @@ class Origins(Struct):
             return label if known else label | FILES
         return self.files.get(name, FILES if os.path.lexists(full) else OWN)
 
-    def code_from_outside(self, path: str) -> Label:
-        """Return the label of what a script or its modules copied."""
-        own = normal(path)
-        return OWN.union(
-            *(
-                self.files[name]
-                for name in self.copies
-                if name == own or name.lower().endswith(IMPORTED)
-            )
-        )
-
     def answers(self, step: Step, traced: Sequence[Traced]) -> Label:
         """Return the label of a call's result; store it before running."""
         call_id = step.call.id
@@ -196,15 +187,20 @@ class Origins(Struct):
         if any(is_outside(item.label) for item in copied):
             self.copying.add(call_id)
         label = self._answer_of(step)
-        if is_outside(label) or any(self._is_news(item) for item in traced):
-            self.earlier, self.before = set(), ()
+        if is_outside(label) or any(self._is_news(item, step) for item in traced):
+            self.news.add(call_id.partition(".")[0])
         self.is_made_of(label | inputs, call_id)
         return label | inputs
 
-    def _is_news(self, item: Traced) -> bool:
-        """Whether a call reads a file of others that is new here."""
-        is_read = item.how == "file" and is_outside(item.label)
-        return is_read and normal(str(item.value)) not in self.earlier
+    def _is_news(self, item: Traced, step: Step) -> bool:
+        """Whether a call reads something of others that is new here."""
+        if not is_outside(item.label):
+            return False
+        if item.how == "file":  # a script reads more than itself
+            is_run = step.command.marks.file_use(item.path) == "run"
+            return is_run or normal(str(item.value)) not in self.earlier
+        is_asset = item.how == "reference" and step.command.spec.effects.readonly
+        return is_asset or item.how == "near"
 
     def _answer_of(self, step: Step) -> Label:
         """Rule Outside: what others may have written, and what is not public."""
@@ -228,7 +224,8 @@ class Origins(Struct):
         label = self.handed
         if label is None:
             label = PROGRAM if own else ATTACHED
-        self.is_made_of(label, asset_id)
+        self.adds(asset_id, label)
+        self.unseen.append(asset_id)
         self.reads(label)  # the model is shown what it is
 
     def sums_up(self, asset_id: str) -> Label:
@@ -238,8 +235,10 @@ class Origins(Struct):
         return label
 
     def adds(self, call_id: str, label: Label) -> None:
-        """Add origins to a running call, from its nested session."""
+        """Add origins to an attached object or a running call."""
         self.is_made_of(label, call_id)
+        if is_outside(label):
+            self.news.add(call_id.partition(".")[0])
         self.vouched.pop(call_id, None)
 
     def forget(self, gone: set[str]) -> None:
@@ -292,9 +291,3 @@ class Origins(Struct):
     def _reads_private(self, label: Label, call_id: str) -> None:
         if is_private(label):
             self.private.add(call_id.partition(".")[0])
-
-
-def refs_of(one: Step | Loop) -> list[AssetRef]:
-    """Return the references of a call, or of a loop's list."""
-    refs = [ref for binding in one.bindings for ref in binding.template.refs]
-    return refs + [ref for _, ref in one.asset_refs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from neuraxis.messages import Path
@@ -53,13 +54,13 @@ def is_own(value: Json, texts: Iterable[str]) -> bool:
     if isinstance(value, bool) or value is None:
         return False
     if isinstance(value, int | float):
-        return any(_number(token) == value for text in texts for token in tokens(text))
+        return any(value in _numbers(text) for text in texts)
     if not isinstance(value, str) or _is_odd(value) or value.isdigit():
         return False
     wanted = value.split()
     if not all(any(map(str.isalnum, part)) for part in wanted):
         return False
-    return any(_line(wanted) in _line(tokens(text)) for text in texts)
+    return any(_line(wanted) in _line_of(text) for text in texts)
 
 
 def place_of(value: Json, text: str) -> int:
@@ -137,6 +138,18 @@ def _line(found: Iterable[str]) -> str:
     """Return tokens in one line, plain words without their case."""
     folded = (one if _SPECIAL.intersection(one) else one.lower() for one in found)
     return f" {' '.join(folded)} "
+
+
+# a request is compared with each of a plan's values
+@lru_cache(maxsize=8)
+def _line_of(text: str) -> str:
+    return _line(tokens(text))
+
+
+@lru_cache(maxsize=8)
+def _numbers(text: str) -> frozenset[float]:
+    numbers = (_number(token) for token in tokens(text))
+    return frozenset(number for number in numbers if number is not None)
 
 
 def _number(token: str) -> float | None:

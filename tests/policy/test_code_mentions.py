@@ -1,0 +1,50 @@
+"""Files of a workspace that may run a script by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from neuraxis.policy.code_mentions import is_mentioned
+
+DATA = (".md", ".csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.py", "import helper"),
+        ("bin/report", "#!/usr/bin/env python3\nimport helper\n"),
+        ("Procfile", "web: gunicorn helper:app"),
+        ("crontab", "0 * * * * python -m helper"),
+        ("worker.service", "ExecStart=/usr/bin/python -m helper"),
+        ("Jenkinsfile", "sh 'python -m helper'"),
+        ("fast.pyx", "from helper import sums"),
+        ("start.ps1", "python -m helper"),
+        ("run.py", "import ｈｅｌｐｅｒ"),
+        ("big.py", f"{'#' * 2_000_000}\nimport helper"),
+    ],
+)
+def test_what_may_run_a_script_names_it(tmp_path: Path, name: str, text: str) -> None:
+    """Whatever its ending is, as Python reads letters."""
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    assert is_mentioned("helper", tmp_path, data=DATA)
+    assert not is_mentioned("sums_of_may", tmp_path, data=DATA)
+
+
+@pytest.mark.parametrize("name", ["notes.md", "helper.py", "helper.csv"])
+def test_documents_and_the_script_itself_run_nothing(tmp_path: Path, name: str) -> None:
+    """The script is the one that would be written again."""
+    (tmp_path / name).write_text("helper", encoding="utf-8")
+    assert not is_mentioned("helper", tmp_path, data=DATA)
+
+
+def test_more_text_than_is_read_counts_as_naming_it(tmp_path: Path) -> None:
+    """Looking through it would take too long."""
+    with (tmp_path / "dump.sql").open("wb") as file:
+        file.write(b"x\n")
+        file.truncate(60_000_000)
+    assert is_mentioned("helper", tmp_path, data=DATA)
