@@ -60,6 +60,11 @@ def test_a_quotation_is_short_and_on_one_line(value: Any) -> None:
     assert text == whole if len(whole) <= QUOTED else text == whole[: QUOTED - 1] + "…"
 
 
+def test_a_quoted_half_of_a_character_can_be_written() -> None:
+    """It stands for a byte of a file's name that is no UTF-8."""
+    assert quote("a\udcff.md").encode() == b'"a\\udcff.md"'
+
+
 def test_what_has_no_json_is_quoted_by_its_type() -> None:
     """Nothing of it is called, nothing of it is shown."""
     loop: list[Any] = []

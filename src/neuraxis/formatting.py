@@ -31,8 +31,12 @@ MOST_NAME = 120
 DIGITS = 6
 """Significant digits shown of a number with a fraction."""
 
-_OTHER_BREAKS = re.compile("[\x85\u2028\u2029]")
-"""Line breaks that JSON may leave unescaped."""
+_ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
+"""Line breaks, and halves of characters, that JSON may leave unescaped.
+
+A half stands for a byte of a file's name that is not UTF-8; a text with it cannot be
+written.
+"""
 _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
@@ -46,7 +50,7 @@ def quote(value: Any, most: int = QUOTED) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return f"<{type_name(value)}>"
-    if _OTHER_BREAKS.search(text):
+    if _ESCAPED.search(text):
         text = json.dumps(value)
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -295,6 +299,17 @@ def counted(number: int, what: str) -> str:
         ends_in_y = what.endswith("y") and what[-2:-1] not in "aeiou"
         what = f"{what[:-1]}ies" if ends_in_y else f"{what}s"
     return f"{number:,} {what}"
+
+
+def size_text(count: int) -> str:
+    """Return a size such as `512 bytes`, `1.5 kB`, `50 MB`."""
+    if count < 1000:
+        return counted(count, "byte")
+    for unit, factor in (("kB", 1e3), ("MB", 1e6)):
+        if count < 999.5 * factor:  # A value that rounds to 1000 is 1 of the next unit.
+            return f"{count / factor:.3g} {unit}"
+    large = count / 1e9
+    return f"{large:.3g} GB" if large < 999.5 else f"{large:.0f} GB"
 
 
 def why_unusable(error: OSError | UnicodeDecodeError) -> str:

@@ -21,8 +21,8 @@ from neuraxis.assets.describe import (
     line_of,
     meta_of,
     size_of,
-    size_text,
 )
+from neuraxis.formatting import size_text
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.references.asset_ref import AssetRef, parse_reference
 from neuraxis.references.path import walk

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar, cast
 
-from neuraxis.formatting import counted, type_name
+from neuraxis.formatting import counted, size_text, type_name
 from neuraxis.references.asset_ref import url_part
 from neuraxis.specs import Json
 
@@ -117,17 +117,6 @@ def _own_size(value: Any) -> int:
     if isinstance(width, int) and isinstance(height, int):  # PIL
         return width * height * len(getattr(value, "getbands", lambda: "x")())
     return _UNKNOWN
-
-
-def size_text(count: int) -> str:
-    """Return a size such as `512 bytes`, `1.5 kB`, `50 MB`."""
-    if count < 1000:
-        return counted(count, "byte")
-    for unit, factor in (("kB", 1e3), ("MB", 1e6)):
-        if count < 999.5 * factor:  # A value that rounds to 1000 is 1 of the next unit.
-            return f"{count / factor:.3g} {unit}"
-    large = count / 1e9
-    return f"{large:.3g} GB" if large < 999.5 else f"{large:.0f} GB"
 
 
 def describe(value: Any) -> Json:

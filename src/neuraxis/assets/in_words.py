@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from neuraxis.assets.describe import detail_of, size_text
+from neuraxis.assets.describe import detail_of
 from neuraxis.assets.embed import COLUMNS, is_picture, plain_cell, rows_of
-from neuraxis.formatting import counted, listed, type_name
+from neuraxis.formatting import counted, listed, size_text, type_name
 
 _ROWS = 3
 _BEGINNING = 1_000

@@ -31,12 +31,11 @@ from neuraxis.assets.describe import (
     meta_of,
     short_text,
     size_of,
-    size_text,
 )
 from neuraxis.assets.json_view import drain, holds_objects, to_json_value
 from neuraxis.assets.unfolding import unfolds
 from neuraxis.errors import StorageError
-from neuraxis.formatting import file_name, is_short_json
+from neuraxis.formatting import file_name, is_short_json, size_text
 from neuraxis.messages import CallError
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import WalkError, walk

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from neuraxis.assets.describe import describe, size_of, size_text
+from neuraxis.assets.describe import describe, size_of
 from neuraxis.assets.embed import is_picture
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.pictures import part_of
@@ -34,7 +34,7 @@ from neuraxis.builtin.tables.views import (
     rows_view,
 )
 from neuraxis.errors import CommandError
-from neuraxis.formatting import counted, type_name
+from neuraxis.formatting import counted, size_text, type_name
 from neuraxis.plugins.context import Context
 from neuraxis.specs import Json
 
