@@ -152,3 +152,59 @@ def test_a_script_whose_changes_wait_shows_the_lines_that_would_be_lost(
         "    + three",
     ]
     assert (tmp_path / "ideas.md").exists()
+
+
+@pytest.mark.parametrize("call", [{**WRITE, "contents": "gone"}, DELETE])
+def test_after_an_append_of_the_same_request_the_lost_lines_are_shown(
+    tmp_path: Path, call: dict[str, str]
+) -> None:
+    """Those that are there by then, also in a file that the run moved."""
+    append = {"tool": "append_file", "file_path": "notes.txt", "text": "milk"}
+    shown = _asked(tmp_path, [append, call], b"mine\n")
+    at = shown.index("    lines lost from notes.txt (all 2):")
+    assert shown[at + 1 : at + 3] == ["    - mine", "    - milk"]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-8-sig", "utf-16", "utf-32"])
+def test_lost_lines_are_shown_in_every_encoding_that_is_read(
+    tmp_path: Path, encoding: str
+) -> None:
+    """As `file_reader` reads it."""
+    shown = _asked(tmp_path, [DELETE], "zeile ä\nmine\n".encode(encoding))
+    at = shown.index("    lines lost from notes.txt (all 2):")
+    assert shown[at + 1 : at + 3] == ["    - zeile ä", "    - mine"]
+
+
+def test_lost_lines_of_a_large_file_are_shown_or_told(tmp_path: Path) -> None:
+    """With the reason where they are not shown."""
+    shown = _asked(tmp_path, [DELETE], b"mine line\n" * 30_000)
+    assert "    lines lost from notes.txt (all 30,000):" in shown
+    shown = _asked(tmp_path, [WRITE], b"mine line\n" * 600_000)
+    assert "    lines of notes.txt: not shown, 6 MB" in shown
+    shown = _asked(tmp_path, [DELETE], b"mine\n\xff\0")
+    assert "    lines of notes.txt: not shown, it is no text (7 bytes)" in shown
+
+
+def test_the_files_of_a_script_whose_lines_are_not_shown_are_named(
+    tmp_path: Path,
+) -> None:
+    """From the eleventh on; and a file that is no text afterwards."""
+    if not any(found.works for found in probe() if found.kind != "none"):
+        pytest.skip("no sandbox here")
+    for number in range(12):
+        (tmp_path / f"f{number:02}.md").write_text("mine\n", encoding="utf-8")
+    code = (
+        "for n in range(12):\n"
+        "    open(f'f{n:02}.md', 'wb').write(b'' if n else bytes([255, 0]))\n"
+    )
+    calls = [
+        {"tool": "FILEWRITER", "file_path": "tidy.py", "contents": code},
+        {"tool": "EXECUTE_PYTHON_FILE", "file_path": "tidy.py"},
+    ]
+    shown = _asked(tmp_path, calls, b"")
+    assert (
+        "    lines of f00.md: not shown, as the script left it: it is no text (2 bytes)"
+        in shown
+    )
+    assert "    lines lost from f09.md (1 of 1):" in shown
+    assert '    … lines of 2 more files not shown: "f10.md", "f11.md"' in shown

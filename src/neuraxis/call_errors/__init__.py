@@ -54,12 +54,17 @@ from neuraxis.call_errors.files import can_be_undone as can_be_undone
 from neuraxis.call_errors.files import file_of_the_user as file_of_the_user
 from neuraxis.call_errors.files import file_was_made as file_was_made
 from neuraxis.call_errors.files import file_way_out as file_way_out
+from neuraxis.call_errors.files import lines_not_shown as lines_not_shown
 from neuraxis.call_errors.files import lost_of as lost_of
+from neuraxis.call_errors.files import more_files as more_files
 from neuraxis.call_errors.files import more_lines as more_lines
 from neuraxis.call_errors.files import new_in as new_in
 from neuraxis.call_errors.files import replaced_by as replaced_by
 from neuraxis.call_errors.files import (
     script_changes_not_kept as script_changes_not_kept,
+)
+from neuraxis.call_errors.files import (
+    script_changes_outdated as script_changes_outdated,
 )
 from neuraxis.call_errors.files import script_changes_refused as script_changes_refused
 from neuraxis.call_errors.files import skill_file_changed as skill_file_changed

@@ -63,6 +63,17 @@ def more_lines(count: int) -> str:
     return f"… {counted(count, 'more line')}"
 
 
+def lines_not_shown(path: str, why: str) -> str:
+    """Return that a file's lines are not shown, and why."""
+    return f"lines of {path}: not shown, {why}"
+
+
+def more_files(paths: Sequence[str]) -> str:
+    """Return which of a script's files have lines that are not shown."""
+    names = listed([quote(path) for path in paths])
+    return f"… lines of {counted(len(paths), 'more file')} not shown: {names}"
+
+
 def replaced_by(path: str, lines: int, objects: Sequence[str]) -> str:
     """Return which objects replace a file, if their lines are unknown."""
     by = "; ".join(objects)
@@ -112,6 +123,16 @@ def script_changes_refused(paths: Sequence[str], why: str, target: str) -> str:
     return (
         f"The script changed, deleted or made files that need the user's approval: "
         f"{some}. They are unchanged: {refused(why, way_out)}"
+    )
+
+
+def script_changes_outdated(paths: Sequence[str]) -> str:
+    """Report script changes to files that changed during the question."""
+    some = listed([quote(path) for path in paths])
+    return (
+        "While the user was asked, something else changed, deleted or made these "
+        f"files: {some}. The script's changes to them were not made. Tell the user, "
+        "and run the script again if they still want that."
     )
 
 

@@ -159,13 +159,14 @@ def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
     call = shown_call(step, facts.arguments) | seen
     if "code" in seen:
         call["code"] = shown_whole(seen["code"])
-    if lost := lost_of_call(facts, seen.get("replaces") or {}):
+    if lost := lost_of_call(facts):
         call["lost"] = list(lost)
     return ApprovalAsked(
         id=step.call.id,
         call=call,
         reason=decision.reason,
-        digest=digest_of(facts),
+        # of what was seen first: a file that changed since makes the yes void
+        digest=_digest(facts, seen),
         origins=_origins_of(facts),
         summary=call_errors.summary(step.tool, call["arguments"], decision.reason),
         offers=decision.offers,
@@ -174,7 +175,11 @@ def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
 
 def digest_of(facts: Facts) -> str:
     """Return the digest of a call and its files, as they are."""
-    command, seen = facts.step.command, _files_of(facts)
+    return _digest(facts, _files_of(facts))
+
+
+def _digest(facts: Facts, seen: dict[str, Json]) -> str:
+    command = facts.step.command
     bound: Json = [facts.arguments, seen] if seen else facts.arguments
     return call_digest(command.plugin.name, command.spec, bound)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 from neuraxis import call_errors
@@ -14,28 +13,26 @@ from neuraxis.sandbox.files.removed_lines import lost_lines, text_of
 from neuraxis.specs import Json
 
 
-def lost_of_call(facts: Facts, replaces: Mapping[str, Json]) -> list[str]:
+def lost_of_call(facts: Facts) -> list[str]:
     """Return the lines that the user's files would lose.
 
     Of a file that a text replaces, these are the lines that stand neither in the text
     nor in a file that the call reads. What an object becomes in a file is not known
-    before, so that the object is told. What a call moves is not lost.
-
-    Args:
-        facts: of the call.
-        replaces: the user's files that it would change, with their digests.
+    before, so that the object is told. What a call moves is not lost. The files are
+    read as they are, with what the same run did to them.
     """
     objects, given = _objects(facts.arguments, facts), leaves(facts.arguments)
     kept = {line for _, value in given for line in str(value).splitlines()}
     for name in facts.named("read", "move", "remove"):
-        kept.update(text_of(facts.workspace, name).splitlines())
+        kept.update(text_of(facts.workspace, name)[0].splitlines())
     shown: list[str] = []
     for _, name, use in facts.uses:
-        if use not in ("write", "remove"):
+        if use not in ("write", "remove") or name not in facts.risky:
             continue
-        digest = replaces.get(name)
-        text = text_of(facts.workspace, name, str(digest)) if digest else ""
-        if text and use == "write" and objects:
+        text, why = text_of(facts.workspace, name)
+        if why:
+            shown.append(call_errors.lines_not_shown(name, why))
+        elif text and use == "write" and objects:
             lines = len(text.splitlines())
             shown.append(call_errors.replaced_by(name, lines, objects))
         else:

@@ -18,11 +18,8 @@ from neuraxis.formatting import quote
 from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
-from neuraxis.sandbox.files.removed_lines import lost_lines, new_lines, text_of
+from neuraxis.sandbox.files.removed_lines import changed_lines
 from neuraxis.sandbox.files.walk import walk_tree
-
-_SHOWN = 10
-"""Maximum files of a script whose lost lines are shown."""
 
 
 class CallFiles(Struct, frozen=True, kw_only=True):
@@ -272,13 +269,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         self, changed: Mapping[str, Sequence[str]], copy: Path
     ) -> list[str]:
         """Return the lines that files lose, and gain, through the script."""
-        root, lines = self.history.workspace, list[str]()
-        paths = [*changed.get("deleted", ()), *changed.get("changed", ())]
-        for path in paths[:_SHOWN]:
-            old, new = text_of(root, path), text_of(copy, path)
-            lines += lost_lines(path, old, set(new.splitlines()))
-            lines += new_lines(path, old, new)
-        return lines
+        deleted, rest = changed.get("deleted", ()), changed.get("changed", ())
+        return changed_lines(self.history.workspace, copy, deleted, rest)
 
     def tell(self, path: str, *, stored: bool) -> None:
         """Warn that an old version was stored."""

@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from neuraxis import call_errors
+from neuraxis.formatting import size_text
+from neuraxis.parsing import encodings
 from neuraxis.sandbox.files import operations
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import pieces_of
 
-_BYTES = 200_000
+_BYTES = 5_000_000
 """Maximum size of a file whose lines are examined."""
+_FILES = 10
+"""Maximum files of a script whose lines are shown."""
 _LINES, _CHARACTERS = 40, 500
 """Maximum lines of a file, and characters of a line, that are shown; undo brings all
 of them back."""
 
 
-def text_of(folder: Path, path: str, digest: str = "") -> str:
-    """Return a file's text; empty: not a text, or too long.
+def text_of(folder: Path, path: str) -> tuple[str, str]:
+    """Return a file's text, else why it is not shown.
+
+    Both are empty if there is no such regular file.
 
     Args:
         folder: the folder that the path is relative to.
-        path: path of a regular file.
-        digest: the digest that its content must have; empty: any.
+        path: path of the file.
     """
-    with suppress(FileRefused, OSError, UnicodeDecodeError):
+    with suppress(FileRefused, OSError):
         with operations.opened(folder, path, hint=False) as fd:
-            if os.fstat(fd).st_size > _BYTES:
-                return ""
+            size = os.fstat(fd).st_size
+            if size > _BYTES:
+                return "", size_text(size)
             data = b"".join(pieces_of(fd))
-        if not digest or hashlib.sha256(data).hexdigest() == digest:
-            return data.decode()
-    return ""
+        if found := encodings.text_of(data):
+            return found[0], ""
+        return "", f"it is no text ({size_text(len(data))})"
+    return "", ""
+
+
+def changed_lines(
+    root: Path, copy: Path, deleted: Sequence[str], changed: Sequence[str]
+) -> list[str]:
+    """Return the lines that files lose, and gain, through a script.
+
+    Args:
+        root: the workspace.
+        copy: the folder in which the script worked.
+        deleted: the files that are gone.
+        changed: the files that have other content.
+    """
+    paths, lines = [*deleted, *changed], list[str]()
+    for path in paths[:_FILES]:
+        (old, why), (new, why_new) = text_of(root, path), text_of(copy, path)
+        if why or why_new:
+            why = why or f"as the script left it: {why_new}"
+            lines.append(call_errors.lines_not_shown(path, why))
+            continue
+        lines += lost_lines(path, old, set(new.splitlines()))
+        lines += new_lines(path, old, new)
+    if len(paths) > _FILES:
+        lines.append(call_errors.more_files(paths[_FILES:]))
+    return lines
 
 
 def lost_lines(path: str, text: str, kept: Collection[str] = ()) -> list[str]:
