@@ -149,4 +149,6 @@ async def ask_about_files(
         offers=decision.offers,
     )
     async with gate.approvals.one_by_one:
+        # one file that changed meanwhile does not make the yes void: `CallFiles` leaves
+        # that file as it is
         return await ask_person(asked, lambda: asked.digest, gate)

@@ -284,14 +284,16 @@ def test_a_file_more_reads_and_writes_no_other(
     )
     for number in range(30):
         (folder / f"{number}.txt").write_text(f"old {number}")
-    changed = [(f"{n}.txt", hashlib.sha256(b"new").hexdigest()) for n in range(30)]
+    names = [f"{number}.{kind}" for number in range(30) for kind in ("txt", "new")]
+    changed = [(name, hashlib.sha256(b"new").hexdigest()) for name in names]
     way.bring_back(changed, tmp_path)
     index = next((tmp_path / "state/versions").glob("written-*.json"))
     assert len(index.read_text("utf-8").split("\n")) == 31
-    for number in range(30):
-        (folder / f"{number}.txt").write_bytes(b"new")
+    for name in names:
+        (folder / name).write_bytes(b"new")
     monkeypatch.setattr("neuraxis.sandbox.files.workspace.usage", None)
-    assert len(way.history.undo().restored) == 30
+    undone = way.history.undo()
+    assert len(undone.restored) == len(undone.removed) == 30
     assert len(counted) <= 3
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -154,7 +154,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         not_kept: list[str] = []
         # deletions first: they make room for files of another kind
         changed = sorted(
-            self._without_blocked(changed, not_kept), key=lambda change: change[1] != ""
+            self._without_blocked(_with_names(changed, not_kept), not_kept),
+            key=lambda change: change[1] != "",
         )
         history = self.history
         users_digests = {
@@ -163,24 +164,16 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             if not history.is_own(path)
         }
         to_approve = self._needing_approval(changed, users_digests)
-        by_kind = {
-            done: [path for path, kind in to_approve.items() if kind == done]
-            for done in dict.fromkeys(to_approve.values())
-        }
-        refusal = (
-            ""
-            if not to_approve or self.free
-            else self.ask(by_kind, self._lost_lines(by_kind, copy))
-        )
-        if refusal:
-            changed = [change for change in changed if change[0] not in to_approve]
-        # a file that a script moves keeps its owner
+        refusal = ""
+        if to_approve and not self.free:
+            refusal, changed = self._ask(changed, to_approve, copy)
+        # a file that a script moves or changes keeps its owner
         moved = {users_digests[path] for path, _ in changed if path in users_digests}
         back: set[str] = set()
         for path, digest in changed:
             try:
                 self._check_target_free(path, back)
-                whole = digest not in moved
+                whole = digest not in moved and not users_digests.get(path)
                 stored = history.change(
                     self.call_id, path, "script", digest, whole=whole, gone=back
                 )
@@ -197,6 +190,33 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         if not_kept:
             self.warn(call_errors.script_changes_not_kept(not_kept))
         return frozenset(back)
+
+    def _ask(
+        self,
+        changed: Sequence[tuple[str, str]],
+        to_approve: Mapping[str, str],
+        copy: Path,
+    ) -> tuple[str, list[tuple[str, str]]]:
+        """Ask the user; return the refusal, and the changes that remain.
+
+        A file that somebody changed meanwhile stays as it is: nobody was asked about
+        what it holds now.
+        """
+        by_kind = {
+            done: [path for path, kind in to_approve.items() if kind == done]
+            for done in dict.fromkeys(to_approve.values())
+        }
+        root, deleted = self.history.workspace, by_kind.get("deleted", [])
+        found = {path: _state(root, path) for path, _ in changed}
+        lost = changed_lines(root, copy, deleted, by_kind.get("changed", []))
+        refusal = self.ask(by_kind, lost)
+        if refusal:
+            changed = [change for change in changed if change[0] not in to_approve]
+        now = {path: _state(root, path) for path, _ in changed}
+        outdated = {path: True for path, state in now.items() if state != found[path]}
+        if outdated:
+            self.warn(call_errors.script_changes_outdated([*outdated]))
+        return refusal, [change for change in changed if change[0] not in outdated]
 
     def _needing_approval(
         self, changed: Sequence[tuple[str, str]], users_digests: Mapping[str, str]
@@ -224,9 +244,10 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         return to_approve
 
     def _without_blocked(
-        self, changed: Sequence[tuple[str, str]], not_kept: list[str]
+        self, given: Iterable[tuple[str, str]], not_kept: list[str]
     ) -> Iterator[tuple[str, str]]:
         """Yield the changes, except where a folder must stay."""
+        changed = list(given)
         root = self.history.workspace
         deleted = {path for path, digest in changed if not digest}
         blocked: list[str] = []
@@ -265,18 +286,31 @@ class CallFiles(Struct, frozen=True, kw_only=True):
                     f"{quote(path)}: {quote(remaining)} stays in the folder"
                 )
 
-    def _lost_lines(
-        self, changed: Mapping[str, Sequence[str]], copy: Path
-    ) -> list[str]:
-        """Return the lines that files lose, and gain, through the script."""
-        deleted, rest = changed.get("deleted", ()), changed.get("changed", ())
-        return changed_lines(self.history.workspace, copy, deleted, rest)
-
     def tell(self, path: str, *, stored: bool) -> None:
         """Warn that an old version was stored."""
         if stored:
             durable = self.history.store.is_durable
             self.warn(call_errors.version_stored(path, durable=durable))
+
+
+def _with_names(
+    changed: Sequence[tuple[str, str]], not_kept: list[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the changes of files whose names the workspace allows."""
+    for path, digest in changed:
+        try:
+            parts_of(path)
+        except FileRefused as error:
+            not_kept.append(str(error).rstrip("."))
+        else:
+            yield path, digest
+
+
+def _state(root: Path, path: str) -> tuple[int, str]:
+    """Return what is at a path: its kind, and a file's digest."""
+    status = operations.look(root, path)
+    kind = stat.S_IFMT(status.st_mode) if status is not None else 0
+    return kind, operations.digest_of(root, path) if stat.S_ISREG(kind) else ""
 
 
 def _others(root: Path, path: str, ignored: Collection[str]) -> Iterator[str]:
