@@ -201,6 +201,12 @@ def _files_of(facts: Facts) -> dict[str, Json]:
     return {what: files for what, files in found.items() if files}
 
 
+def own_no(call_id: str, gate: Gate) -> str:
+    """Return the no to this very call, which no wider yes undoes, or empty."""
+    later = gate.later.refused(call_id) if gate.later is not None else ""
+    return later or gate.approvals.refused(call_id)
+
+
 def is_allowed(facts: Facts, decision: Decision, gate: Gate) -> bool:
     """Whether a person said yes beforehand, or to more than this call."""
     approvals, step = gate.approvals, facts.step

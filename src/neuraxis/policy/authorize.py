@@ -17,6 +17,7 @@ from neuraxis.policy.ask import (
     ask_person,
     digest_of,
     is_allowed,
+    own_no,
     question_of,
     shown_call,
 )
@@ -43,6 +44,8 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     decision, facts = evaluate_policy(step, arguments, gate)
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
+    if no := own_no(step.call.id, gate):
+        raise _refused(no, decision, step)
     if decision.verdict == "ask":
         await _ask(decision, facts, gate)
     if decision.frees_files:
@@ -110,8 +113,12 @@ async def _ask(decision: Decision, facts: Facts, gate: Gate) -> None:
         ask_ahead(step, gate)
         raise
     if no:
-        why = call_errors.refused(no, decision.way_out)
-        raise Refused(call_errors.denied(step.call.target, why))
+        raise _refused(no, decision, step)
+
+
+def _refused(no: str, decision: Decision, step: Step) -> Refused:
+    why = call_errors.refused(no, decision.way_out)
+    return Refused(call_errors.denied(step.call.target, why))
 
 
 async def ask_about_files(

@@ -64,14 +64,21 @@ class Later(Struct, kw_only=True):
         known = self.asked.get(step.call.id)
         if known is None or not _is_same(known, asked):
             return None
+        if no := self.refused(known.id):
+            return no
         answer = self.answered.get(known.id)
-        if answer is not None and not answer.allowed:
-            return f"{SAID_NO}{answer.reason and f': {answer.reason}'}"
         if self.clock() > known.expires:
             return EXPIRED
         if answer is None or _digest(step, known.written) != known.digest:
             return None
         return "" if step.call.arguments == edited(known, answer) else None
+
+    def refused(self, call_id: str) -> str:
+        """Return a person's no to this call, whatever has changed since, or empty."""
+        answer = self.answered.get(call_id.partition(".")[0])  # of a loop: to all of it
+        if answer is None or answer.allowed:
+            return ""
+        return f"{SAID_NO}{answer.reason and f': {answer.reason}'}"
 
     def is_open(self, asked: ApprovalAsked) -> bool:
         """Whether this question stands in the journal already."""

@@ -20,6 +20,7 @@ from neuraxis.policy.ask import (
     TooLong,
     ask_person,
     is_allowed,
+    own_no,
     postpone,
     question_of,
 )
@@ -113,6 +114,7 @@ def _foreseen_question(step: Step, gate: Gate) -> ApprovalAsked | None:
         decision.verdict != "ask"
         or facts.named("run")
         or gate.approvals.is_settled(step.call.id)
+        or own_no(step.call.id, gate)
         or is_allowed(facts, decision, gate)
     ):
         return None
