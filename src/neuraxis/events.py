@@ -257,8 +257,6 @@ class ApprovalAnswered(Struct, frozen=True, kw_only=True):
     """Why not, in the user's words."""
     arguments: Json = None
     """Arguments that the user changed, by name."""
-    always: str = ""
-    """Pattern of commands that need no further yes in this session."""
 
 
 class HistoryShortened(Struct, frozen=True, kw_only=True):

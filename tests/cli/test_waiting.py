@@ -103,6 +103,37 @@ def test_report_a14_steps_keep_their_numbers_when_a_plan_goes_on() -> None:
     assert numbers == ["1.", "2."], done.stderr
 
 
+def test_always_gives_the_offer_that_is_shown() -> None:
+    """A question of a rule has none, so that it is refused; one of the default has."""
+    journal = ("--journal", "j.db")
+
+    def first() -> dict[str, Any]:
+        rows = neuraxis("sessions", "pending", "--json", *journal).stdout
+        return json.loads(rows.splitlines()[0])
+
+    ruled = first()["session"]
+    none = neuraxis("sessions", "approve", "--always", ruled, "a1", *journal)
+    assert isinstance(none.exception, ConfigError)
+    assert "this question has no offers" in str(none.exception)
+    assert "widest offer" not in neuraxis("sessions", "pending", *journal).stdout
+    neuraxis("sessions", "rm", "--yes", ruled, *journal)
+    (Path(os.environ["NEURAXIS_HOME"]) / "config" / "neuraxis.toml").unlink()
+    read = "effects={'kind': 'read', 'others_write': True}"
+    page = f"@command({read})\ndef page() -> str:\n    'Read a page.'\n    return ''\n"
+    Path("pay.py").write_text(PLUGIN + page, encoding="utf-8")
+    neuraxis("run", "--later", *model([{"tool": "page"}], CALLS), "see the page")
+    one = first()
+    offer = one["offers"][-1]
+    assert offer == "every call of pay.pay in this session"
+    assert f"  widest offer: {offer}\n" in neuraxis(
+        "sessions", "pending", *journal
+    ).stdout  # fmt: skip
+    yes = neuraxis(
+        "sessions", "approve", "--always", one["session"], one["id"], *journal
+    )
+    assert f"{one['id']} is approved, with {offer}; still open: " in yes.stdout
+
+
 def chat(*lines: str) -> Result:
     given = "".join(f"{line}\n" for line in lines)
     arguments = ("chat", "--later", *model(CALLS, "All is paid.", "Hello."))

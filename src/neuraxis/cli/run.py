@@ -272,6 +272,8 @@ def question_lines(questions: Iterable[Question]) -> Iterable[str]:
             yield f"    once for each item of {one_line(str(question.call.for_each))}"
         yield from (f"    {one_line(line)}" for line in question.lost)
         yield f"  reason: {one_line(question.reason)}"
+        if question.offers:
+            yield f"  widest offer: {one_line(question.offers[-1])}"
 
 
 def say_next(session: Session) -> None:

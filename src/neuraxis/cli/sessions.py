@@ -198,7 +198,7 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
 @click.option(
     "--always",
     is_flag=True,
-    help="Also approve later calls of this command in this session.",
+    help="Also give the question's widest offer, which `pending` shows.",
 )
 @click.option("--journal", type=click.Path(), help="A SQLite file.")
 def approve(
@@ -292,6 +292,8 @@ def _answer(
         answered = waiting.answer(opened, session_id, question, **said)
         open_questions = waiting.pending(opened, session_id)
     verb = "approved" if answered.allowed else "denied"
+    if answered.offer:
+        verb += f", with {one_line(answered.offer)}"
     after = f"now: {resuming(session_id)}"
     if open_questions:
         ids = ", ".join(item.id for item in open_questions)

@@ -77,8 +77,6 @@ class Approvals(Struct, kw_only=True):
     clock: Callable[[], float] = time.monotonic
     offered: set[str] = set()
     """The wider yeses that hold for this session, in their words."""
-    widened: set[str] = set()
-    """Targets of which every call is approved that changes no file of the user's."""
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     """A person is asked one thing at a time: the next may be in what they answer."""
     steps: Sequence[Step] = ()

@@ -202,7 +202,7 @@ def _files_of(facts: Facts) -> dict[str, Json]:
 
 
 def own_no(call_id: str, gate: Gate) -> str:
-    """Return the no to this very call, which no wider yes undoes, or empty."""
+    """Return the no to this call, which no wider yes undoes."""
     later = gate.later.refused(call_id) if gate.later is not None else ""
     return later or gate.approvals.refused(call_id)
 
@@ -214,7 +214,6 @@ def is_allowed(facts: Facts, decision: Decision, gate: Gate) -> bool:
     return (
         approvals.always(step.tool)
         or approvals.always(step.call.target)
-        or (step.tool in approvals.widened and not decision.own_files)
         or not approvals.offered.isdisjoint(offers)
         or approvals.holds(digest_of(facts))
     )

@@ -38,8 +38,6 @@ class Decision(Struct, frozen=True, kw_only=True):
     """What the model can do instead where nobody approves."""
     offers: tuple[str, ...] = ()
     """Wider answers for this session, in words."""
-    own_files: bool = False
-    """Whether files of the user's would be changed."""
     frees_files: bool = False
     """Whether it allows changes of the user's files, too: a rule or default does."""
 

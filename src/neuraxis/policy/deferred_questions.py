@@ -74,7 +74,10 @@ class Later(Struct, kw_only=True):
         return "" if step.call.arguments == edited(known, answer) else None
 
     def refused(self, call_id: str) -> str:
-        """Return a person's no to this call, whatever has changed since, or empty."""
+        """Return a person's no to this call, or empty.
+
+        It holds whatever has changed since.
+        """
         answer = self.answered.get(call_id.partition(".")[0])  # of a loop: to all of it
         if answer is None or answer.allowed:
             return ""

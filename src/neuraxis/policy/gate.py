@@ -106,6 +106,4 @@ def _with_files(decision: Decision, facts: Facts) -> Decision:
     if step.command.is_builtin:
         whys.insert(1, can_be_undone(durable=files.store.is_durable))
     reason = "; ".join(whys)
-    return Decision(
-        verdict="ask", reason=reason, way_out=way_out, offers=offers, own_files=True
-    )
+    return Decision(verdict="ask", reason=reason, way_out=way_out, offers=offers)

@@ -253,11 +253,12 @@ class Session(Generic[Out]):
 
         Args:
             question: the question's id.
-            how: "always": approve further calls, too (see `Question.offers`).
+            how: "always": approve all that the last of its `offers` names, too.
             **changed: changed arguments of the call; they are checked again.
 
         Raises:
-            ConfigError: `NoOpenQuestion`, or an argument is invalid.
+            ConfigError: `NoOpenQuestion`, an argument is invalid, or the question has
+                no offers for "always".
         """
         target = self.journal, self.id, question
         answer = waiting.answer(*target, True, arguments=changed, how=how)

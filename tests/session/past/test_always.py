@@ -125,3 +125,86 @@ def test_a_no_to_a_loop_is_one_to_all_its_items(tmp_path: Path) -> None:
         one.approve("a2", "always")
         one.resume_sync()
     assert paid(tmp_path) == ["ann 5"]
+
+
+def test_always_gives_the_widest_offer(tmp_path: Path) -> None:
+    """It holds for the command, also after a restart."""
+    with opened(tmp_path, [a_pay("ann")], [a_pay("bob")], "ok") as one:
+        one.run_sync("Go on")
+        assert one.pending()[0].offers[-1] == EVERY_PAY
+        one.approve("a2", "always")
+        assert one.resume_sync().outcome == "answered"
+        again = one.approvals.offered
+    assert again == {EVERY_PAY}
+    model = ScriptedModel([json.dumps([a_pay("eve")]), "ok"])
+    with Session.open("s", model=model, **given(tmp_path)) as later:
+        assert later.run_sync("Go on").outcome == "answered"
+    assert paid(tmp_path) == ["ann 5", "bob 5", "eve 5"]
+
+
+def test_always_does_not_cover_what_a_rule_asks_about(tmp_path: Path) -> None:
+    """As the same offer given at once does not."""
+    rule = Rule(verdict="ask", target="pay.*", arguments={"to": "*@competitor.example"})
+    plans: Any = [a_pay("ann")], [a_pay("x@competitor.example", 900)], "ok"
+    with opened(tmp_path, *plans, policy=Policy(rules=[rule])) as one:
+        one.run_sync("Go on")
+        one.approve("a2", "always")
+        assert one.resume_sync().outcome == "waiting"
+        (question,) = one.pending()
+        assert question.offers == ()
+    assert paid(tmp_path) == ["ann 5"]
+
+
+def test_always_does_not_cover_a_command_that_needs_approval(tmp_path: Path) -> None:
+    """A question without offers takes no "always"; it stays open."""
+    calls = [{"tool": "refund", "to": "ann", "amount": 1}]
+    again = [{"tool": "refund", "to": "eve", "amount": 999}]
+    with opened(tmp_path, calls, again, "ok") as one:
+        one.run_sync("Go on")
+        with pytest.raises(ConfigError) as refused:
+            one.approve("a2", "always")
+        assert str(refused.value) == (
+            "question a2 of session s: how: expected 'once', since this question has "
+            "no offers: approve each such call by itself, got 'always'"
+        )
+        one.approve("a2")
+        assert one.resume_sync().outcome == "waiting"
+    assert paid(tmp_path) == ["back ann 1"]
+
+
+def test_an_always_of_an_earlier_version_is_asked_about_again(tmp_path: Path) -> None:
+    """A journal may hold one for a whole command, whatever a rule says."""
+    from neuraxis.events import from_json
+
+    with opened(tmp_path, [a_pay("ann")]) as one:
+        one.run_sync("Go on")
+    answer = {"type": "approval_answered", "v": 1, "id": "a2", "allowed": True}
+    event = from_json({**answer, "always": "pay.pay"})
+    journal = open_journal(tmp_path / "j.db")
+    journal.append("s", event, durable=True)
+    journal.close()
+    model = ScriptedModel([json.dumps([a_pay("eve")]), "ok"])
+    with Session.open("s", model=model, **given(tmp_path)) as later:
+        later.resume_sync()
+    assert "eve 5" not in paid(tmp_path)
+
+
+@needs_sandbox
+def test_always_for_a_script_lets_none_make_what_tools_load(tmp_path: Path) -> None:
+    """As the same offer given at once does not."""
+    (tmp_path / "w").mkdir()
+    code = "for name in ('AGENTS.md', 'conftest.py'): open(name, 'w').write('EVIL')"
+    (tmp_path / "w/s.py").write_text("print(1)")
+    (tmp_path / "w/t.py").write_text(code)
+    s, t = ([{"tool": "EXECUTE_PYTHON_FILE", "file_path": f"{n}.py"}] for n in "st")
+    with opened(tmp_path, s, t, "ok") as one:
+        one.run_sync("Go on")
+        assert one.pending()[0].offers == (
+            "every call of python_file.run in this session",
+        )
+        one.approve("a2", "always")
+        answer = one.resume_sync()
+    assert answer.outcome == "answered"
+    assert not {"AGENTS.md", "conftest.py"} & {
+        p.name for p in (tmp_path / "w").iterdir()
+    }

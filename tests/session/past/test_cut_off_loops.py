@@ -241,7 +241,7 @@ async def test_a_loop_of_a_plan_that_waited_keeps_what_ended(tmp_path: Path) -> 
     with Session(ScriptedModel([loop]), id="s", **more) as session:
         await session.run("go")
         (question,) = session.pending()
-        session.approve(question.id, "always")
+        session.approve(question.id)
 
         async def resume() -> None:
             await session.resume()

@@ -300,19 +300,6 @@ def test_without_an_answer_it_waits_on(tmp_path: Path) -> None:
     assert asked(tmp_path) == ["a1", "a2"]
 
 
-def test_always_holds_for_the_session(tmp_path: Path) -> None:
-    """Also after a restart, and for no other command."""
-    again = plan(a_pay("bob"))
-    with session(tmp_path, plan(a_pay()), again, "ok") as one:
-        one.run_sync("pay")
-        one.approve("a1", "always")
-        assert one.resume_sync().outcome == "answered"
-    with session(tmp_path, plan(a_pay("eve")), "ok", earlier="s") as later:
-        assert later.run_sync("pay").outcome == "answered"
-    assert paid(tmp_path) == ["ann 5", "bob 5", "eve 5"]
-    assert asked(tmp_path) == ["a1"]
-
-
 def test_a_question_lapses(tmp_path: Path) -> None:
     """It cannot be answered any more; the model is told."""
     options = Options(approval_seconds=0)

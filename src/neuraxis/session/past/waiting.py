@@ -53,6 +53,9 @@ from neuraxis.specs import Json
 
 _MAY_WAIT = ("waiting", "cancelled", "unfinished")
 """States in which a question may be open."""
+_ONLY_ONCE = (
+    "'once', since this question has no offers: approve each such call by itself"
+)
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -73,10 +76,7 @@ class Question(Struct, frozen=True, kw_only=True):
     expires: float
     """Unix time after which the call is denied."""
     offers: tuple[str, ...] = ()
-    """Wider approvals, in words.
-
-    `"always"` covers files of your own if one ends with "also on your own files".
-    """
+    """Wider approvals, in words; `"always"` gives the last, the widest."""
 
     lost: tuple[str, ...] = ()
     """Contents that your files would lose, in lines to show."""
@@ -317,7 +317,7 @@ def answer(
 
     Raises:
         NoOpenQuestion: there is no such question, it was answered or it expired.
-        ConfigError: the changed arguments are invalid.
+        ConfigError: the changed arguments are invalid, or "always" has nothing to give.
         StorageError: the journal cannot be written.
     """
     check_word("how", how, ("once", "always"))
@@ -340,9 +340,8 @@ def answer(
             f"question {question} of session {session} expired; resume the session to "
             "continue without that call"
         )
-    call = cast("dict[str, Json]", asked_event.call)
-    target = f"{call['plugin']}.{call['command']}"
-    wide_offer = call_errors.offer_calls(target, own=True)
+    if how == "always" and not asked_event.offers:
+        refuse(f"question {question} of session {session}: how", _ONLY_ONCE, how)
     answered = ApprovalAnswered(
         id=question,
         allowed=allowed,
@@ -351,10 +350,7 @@ def answer(
         arguments=_check_changes(asked_event, arguments, session)
         if arguments
         else None,
-        always=target if how == "always" else "",
-        offer=wide_offer
-        if how == "always" and wide_offer in asked_event.offers
-        else "",
+        offer=asked_event.offers[-1] if how == "always" else "",
     )
     journal.append(session, answered, durable=True)
     return answered
@@ -418,11 +414,8 @@ def _check_changes(
 def restore_approvals(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
     """Restore the approvals that hold for a whole session."""
     for event in events:
-        if isinstance(event, ApprovalAnswered) and event.allowed:
-            if event.always:
-                approvals.widened.add(event.always)
-            if event.offer:
-                approvals.offered.add(event.offer)
+        if isinstance(event, ApprovalAnswered) and event.allowed and event.offer:
+            approvals.offered.add(event.offer)
 
 
 # --- continuing ----------------------------------------------------------------
