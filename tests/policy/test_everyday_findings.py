@@ -572,6 +572,6 @@ def test_a_recipient_is_offered_where_the_text_is_sent_too(work: Path) -> None:
     talk.ask("Look at https://a.test/ and mail ann@x.example", *reading)
     (asked,) = talk.asked
     assert asked.offers[0] == (
-        'every call of send_mail.send_mail with "ann@x.example" in this session, '
+        'every call of send_mail.send_mail with to="ann@x.example" in this session, '
         "whatever its other arguments"
     )

@@ -141,7 +141,7 @@ def test_every_offer_says_how_far_it_goes(tmp_path: Path) -> None:
     """One form: what, for how long, which arguments, whose files."""
     (one,) = asked(tmp_path, "Answer", [NOTES], [{"tool": "mail", "to": "ann"}])
     assert one.offers == (
-        'every call of mail.mail with "ann" in this session',
+        'every call of mail.mail with to="ann" in this session',
         "every call of mail.mail in this session",
     )
     write = {"tool": "FILEWRITER", "file_path": "zebra.md", "contents": "x"}
@@ -149,8 +149,8 @@ def test_every_offer_says_how_far_it_goes(tmp_path: Path) -> None:
     every = "every call of files.write_file"
     rest = "but not on your own files"
     assert one.offers == (
-        f'{every} with "zebra.md" in this session, whatever its other arguments, '
-        f"{rest}",
+        f'{every} with file_path="zebra.md" in this session, '
+        f"whatever its other arguments, {rest}",
         f"{every} in this session, {rest}",
     )
     delete = {"tool": "delete_file", "file_path": "notes.txt"}
@@ -186,8 +186,8 @@ def test_a_file_of_ones_own_gets_its_real_reason_and_a_yes_for_itself(
     )
     every, rest = "every call of files.replace_in_file", "also on your own files"
     assert one.offers == (
-        f'{every} with "tools/rate.py" in this session, whatever its other arguments, '
-        f"{rest}",
+        f'{every} with file_path="tools/rate.py" in this session, '
+        f"whatever its other arguments, {rest}",
         f"{every} in this session, {rest}",
     )
     assert '"tools/other.py"' in other.reason

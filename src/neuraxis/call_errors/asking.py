@@ -22,6 +22,8 @@ INSTEAD = (
     "want instead."
 )
 """Advice to the model after a refusal."""
+MOST_OFFER = 300
+"""Maximum characters of an offer that a person reads as one line."""
 NOBODY = "there is no one to ask for approval"
 
 
@@ -183,25 +185,44 @@ def yes_ahead(target: str) -> str:
 
 def offer_calls(
     target: str,
-    values: Sequence[Json] = (),
+    values: Sequence[tuple[Path, Json]] = (),
     *,
     others: bool = False,
     own: bool | None = None,
 ) -> str:
-    """Return the offer to approve every call of a command.
+    """Return the offer of every call of a command, if readable.
 
     Args:
         target: the command.
-        values: the values that each call must have; empty: any.
+        values: the values that each call must have, with their places; empty: any.
         others: whether the call has other values, which are free.
         own: whether it covers calls that change the user's files; None: it changes
             none.
     """
-    values_text = visible(json.dumps([*values], ensure_ascii=False, default=str)[1:-1])
-    with_values = f" with {values_text}" if values else ""
+    try:
+        named = [
+            f"{path_text(path) or 'the argument'}={_whole(value)}"
+            for path, value in values
+        ]
+    except (TypeError, ValueError, RecursionError):
+        return ""  # an object is not told from another by its text
+    with_values = f" with {', '.join(named)}" if values else ""
     other = ", whatever its other arguments" if values and others else ""
     offer = f"every call of {target}{with_values} in this session{other}"
-    return offer if own is None else offer + (_OWN if own else _NOT_OWN)
+    return _readable(offer if own is None else offer + (_OWN if own else _NOT_OWN))
+
+
+def _whole(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _readable(offer: str) -> str:
+    """Return an offer, or nothing if it is too long.
+
+    The text is the key of the yes, so it is never cut.
+    """
+    seen = visible(offer[: MOST_OFFER + 1])
+    return seen if len(seen) <= MOST_OFFER else ""
 
 
 _OWN, _NOT_OWN = ", also on your own files", ", but not on your own files"
@@ -215,14 +236,16 @@ def also_own(offer: str) -> str:
 
 
 def offer_changes(target: str, paths: Sequence[str]) -> str:
-    """Return the offer to approve all changes that scripts make to files."""
-    files_text = listed([quote(path) for path in paths])
-    return f"every change that {target} makes to {files_text} in this session"
+    """Return the offer of all changes to files, if readable."""
+    files_text = ", ".join(map(_whole, paths))
+    return _readable(
+        f"every change that {target} makes to {files_text} in this session"
+    )
 
 
 def offer_host(host: str) -> str:
-    """Return the offer to approve every address of a host."""
-    return (
+    """Return the offer of every address of a host, if readable."""
+    return _readable(
         f"everything sent to {host} in this session, by any command and with any "
         "other arguments"
     )

@@ -138,7 +138,9 @@ async def ask_about_files(
     offers = [call_errors.offer_calls(step.tool, own=is_own)]
     if list(held) == ["changed"]:
         offers.insert(0, call_errors.offer_changes(step.tool, held["changed"]))
-    decision = Decision(verdict="ask", reason=reason, offers=tuple(offers))
+    decision = Decision(
+        verdict="ask", reason=reason, offers=tuple(filter(None, offers))
+    )
     facts = Facts(step=step, arguments=files)
     if is_allowed(facts, decision, gate):
         return ""

@@ -39,7 +39,10 @@ def by_rules(facts: Facts, *, mild: bool = False) -> Decision:
     """Decide by the three rules; `mild`: only destroying deeds are asked about."""
     if facts.step.command.spec.effects.kind == "none":
         return ALLOWED
-    return out(facts) or deeds(facts, mild=mild) or ALLOWED
+    leaving, deed = out(facts), deeds(facts, mild=mild)
+    if leaving and deed:  # a yes for a host says nothing of the deed
+        return replace(deed, reason=f"{leaving.reason}; {deed.reason}")
+    return leaving or deed or ALLOWED
 
 
 # --- Out ------------------------------------------------------------------------------
@@ -125,13 +128,21 @@ def _carries(address: Traced, facts: Facts) -> bool:
 
 def _out(path: Path, label: Label, facts: Facts) -> Decision:
     target, places = facts.step.tool, facts.marks.sends_out
-    hosts = {host_of(value) for _, value in sent_values(facts.arguments, places)}
-    host = hosts.pop() if len(hosts) == 1 else ""  # a yes for a host is one for all
-    some = (call_errors.offer_host(host),) if "." in host else ()
+    sent = [value for _, value in sent_values(facts.arguments, places)]
+    # a yes for a host is one for all, and other texts may go elsewhere: to a search
+    hosts = {host_of(value) if _is_web_address(value) else "" for value in sent}
+    host = hosts.pop() if len(hosts) == 1 else ""
     path = path or places[0]  # of a loop, whose list is no argument
     reason = call_errors.asks_out(path, host, describe(label), private_in(label))
-    offers, way_out = (*some, *offers_of(facts)), call_errors.out_way_out(target)
-    return _asks(facts, reason, way_out, offers)
+    some = call_errors.offer_host(host) if "." in host else ""
+    offers = tuple(filter(None, (some, *offers_of(facts))))
+    return _asks(facts, reason, call_errors.out_way_out(target), offers)
+
+
+def _is_web_address(value: Json) -> bool:
+    return isinstance(value, str) and value[:8].lower().startswith(
+        ("http://", "https://")
+    )
 
 
 def host_of(value: Json, *, port: bool = True) -> str:
@@ -238,20 +249,27 @@ def _deed(facts: Facts, reason: str) -> Decision:
 
 def offers_of(facts: Facts) -> tuple[str, ...]:
     """Offer the calls with these recipients and files, then every call."""
-    marks, every = facts.marks, _every(facts)
-    found = [*leaves(facts.arguments)]
-    given = [
-        value
-        for path, value in found
-        if is_covered(marks.trusted_only, path) or marks.file_use(path) in CHANGES
-    ]
+    marks = facts.marks
+    given: list[tuple[Path, Json]] = []
+    found: list[tuple[Path, Json]] = [((), facts.arguments)]
+    others = False
+    while found:
+        path, value = found.pop()
+        if is_covered(marks.trusted_only, path) or marks.file_use(path) in CHANGES:
+            given.append((path, value))
+        elif parts := _parts(path, value):
+            found += reversed(parts)
+        else:
+            others = True
     # a file that was moved or deleted cannot be so again
-    if not given or facts.named("run", "move", "remove"):
-        return (every,)
-    return _every(facts, given, others=len(given) < len(found)), every
+    is_once = not given or facts.named("run", "move", "remove")
+    some = "" if is_once else _every(facts, given, others=others)
+    return tuple(filter(None, (some, _every(facts))))
 
 
-def _every(facts: Facts, given: Sequence[Json] = (), *, others: bool = False) -> str:
+def _every(
+    facts: Facts, given: Sequence[tuple[Path, Json]] = (), *, others: bool = False
+) -> str:
     own = bool(facts.own) if facts.marks.changes_files else None
     return call_errors.offer_calls(facts.step.tool, given, others=others, own=own)
 
