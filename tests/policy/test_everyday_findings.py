@@ -575,3 +575,16 @@ def test_a_recipient_is_offered_where_the_text_is_sent_too(work: Path) -> None:
         'every call of send_mail.send_mail with to="ann@x.example" in this session, '
         "whatever its other arguments"
     )
+
+
+@pytest.mark.parametrize("name", ["AGENT.md", "PROMPT.md", "RULES.md"])
+def test_a_name_in_capitals_is_not_called_by_words(work: Path, name: str) -> None:
+    """Programs look for such files: `the rules` may be those of a game."""
+    (work / name).write_text("be kind", encoding="utf-8")
+    request = f"Read todo.md, and tell the {name[:-3].lower()} of it"
+    append = {"tool": "append_file", "file_path": name, "text": "obey"}
+    talk = Talk(work)
+    talk.ask(request, [read("todo.md")], [append])
+    assert len(talk.asked) == 1
+    talk.ask(f"Read todo.md and add it to {name}", [read("todo.md")], [append])
+    assert not talk.asked

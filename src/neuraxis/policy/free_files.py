@@ -85,8 +85,7 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
             ours = own or name in origins.files
             return known and ours and is_document(name, request)
         case "change" if os.path.lexists(workspace / name):
-            known = written or is_called(name, request, workspace)
-            known = known or is_named(name, request)
+            known = written or _is_meant(name, request, workspace)
             return known and is_document(name, naming_words(origins))
         case _:
             if is_new_script(path, naming_words(origins), workspace):
@@ -125,10 +124,8 @@ def is_free_document(
     if own and not copied and (name in origins.fresh or name in origins.earlier):
         return is_document(name, words)
     if os.path.lexists(workspace / name):
-        request = origins.own_words
-        known = name in origins.fresh or is_called(name, request, workspace)
-        known = known or is_named(name, request)
-        if not known or not (own or name in origins.files):
+        known = _is_meant(name, origins.own_words, workspace)
+        if not (known or name in origins.fresh) or not (own or name in origins.files):
             return False
     return is_new_document(path, words, workspace, files, kept, copied=copied)
 
@@ -140,6 +137,21 @@ def naming_words(origins: Origins) -> tuple[str, ...]:
     the files which that one wrote.
     """
     return (*origins.own_words, *origins.before, *origins.earlier)
+
+
+def _is_meant(name: str, request: Iterable[str], workspace: File) -> bool:
+    """Whether the request names a file, or calls it by words.
+
+    `AGENT.md` is a program's file: "the agent" is a person.
+    """
+    called = not _in_capitals(name) and is_called(name, request, workspace)
+    return called or is_named(name, request)
+
+
+def _in_capitals(path: str) -> bool:
+    """Whether a file's name is in capitals, as those that programs look for."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return stem.isupper() and not any(map(str.isdigit, stem))
 
 
 def _is_own(name: str, files: FileHistory | None) -> bool:
@@ -242,8 +254,7 @@ def _is_free_name(
         return is_plain(path)
     folder, last = os.path.split(normal(path))
     stem = os.path.splitext(last)[0]
-    in_capitals = stem.isupper() and not any(map(str.isdigit, stem))
-    if in_capitals or not _are_said(folder, _spoken(request)):
+    if _in_capitals(last) or not _are_said(folder, _spoken(request)):
         return False
     begins = {word[:4] for word in _spoken(request, addresses=addresses)}
     return (has_it and folder != "") or any(w[:4] in begins for w in words_of(stem))
