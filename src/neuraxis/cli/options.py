@@ -104,7 +104,8 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "allow_host": click.option(
         "--allow-host",
         multiple=True,
-        help="A private address that requests may reach: HOST or HOST:PORT.",
+        help="A private address that requests may reach: HOST:PORT, or HOST for the "
+        "ports 80, 443, 8080 and 8443 only.",
     ),
     "strict": click.option(
         "--strict", is_flag=True, help="Accept only the exact form of the protocol."
