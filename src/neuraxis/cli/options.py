@@ -273,6 +273,21 @@ def pairs_of(texts: Iterable[str], option: str = "") -> list[tuple[str, str]]:
     return pairs
 
 
+def to_load(name: str, given: Sequence[str]) -> str:
+    """Return advice to name a plugin's file, unless -p did.
+
+    Args:
+        name: the plugin or tool that was not found; its file may be here.
+        given: the plugins of -p.
+    """
+    paths = [path for path in (f"{name}.py", name) if Path(path).exists()]
+    if given and not paths:
+        return ""
+    return (
+        f" A plugin of your own is given with -p, such as -p {[*paths, 'FILE.py'][0]}"
+    )
+
+
 def _schema_in(file: str | None) -> Json:
     """Return the JSON Schema in a file."""
     if file is None:
