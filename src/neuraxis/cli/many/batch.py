@@ -105,8 +105,12 @@ def _rows(file: Path) -> list[_Row]:
 def _parsed(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"{_EXPECTED}; it is no JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        # its own line number would be 1, whichever line of the file it is
+        place = f" from column {error.colno} on" if error.pos else ""
+        raise ValueError(f"{_EXPECTED}; it is not JSON{place}") from None
+    except ValueError as error:  # a number of too many digits
+        raise ValueError(f"{_EXPECTED}; {error}") from None
 
 
 def _row(value: Any, number: str) -> _Row:
