@@ -130,7 +130,7 @@ def test_what_is_no_plugin_of_a_session() -> None:
     """A name in quotes, and a function whose values have no names."""
     with pytest.raises(ConfigError, match=r"goes without quotes: plugins=\[greet\]"):
         Session(model=ScriptedModel([]), plugins=["greet"])
-    with pytest.raises(ConfigError, match=r"print: \*args: a call gives each argument"):
+    with pytest.raises(ConfigError, match=r"print: \*args: .* calls print"):
         Session(model=ScriptedModel([]), plugins=[print])
 
 

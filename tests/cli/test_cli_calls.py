@@ -189,6 +189,10 @@ def test_a_short_option_is_told_as_a_long_one() -> None:
         assert str(call(word, "x").exception).endswith(f"such as {meant}")
     assert str(call("-5").exception).endswith("such as --text -5")
     assert str(call("-n").exception).endswith("such as --numbers VALUE")
+    code = "from neuraxis import command\n\n\n@command\ndef go() -> None: ...\n"
+    Path("go.py").write_text(code, encoding="utf-8")
+    told = run_call("-p", "go.py", "go", "-n", "1").exception
+    assert str(told) == "'-n': the command has no parameters"
 
 
 def test_a_value_that_is_given_twice_is_told_so() -> None:

@@ -49,7 +49,7 @@ _TYPES = {
     multiple=True,
     help="NAME=VALUE: an argument, even one with the name of an option.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The whole result as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON.")
 @click.option(
     "-h",
     "--help",
@@ -261,6 +261,8 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
     while pending:
         word = pending.pop(0)
         if not word.startswith("--"):
+            if not names:
+                raise ConfigError(f"{word!r}: the command has no parameters")
             meant = _as_option(word, names, pending)
             raise ConfigError(f"{word!r}: expected --NAME VALUE, such as {meant}")
         name, equals, value = word[2:].partition("=")
@@ -287,11 +289,11 @@ def _as_option(word: str, names: Sequence[str], after: Sequence[str]) -> str:
         name = _suggest_option(name[1:], names)
         fitting = [one for one in names if one.startswith(name)]
         value = value or (after[0] if after else "VALUE")
-        return f"--{[*fitting, *names, 'NAME'][0]} {shlex.quote(value)}"
+        return f"--{[*fitting, *names][0]} {shlex.quote(value)}"
     name = _suggest_option(name, names)
     if equals and name in names:
         return f"--{name} {value}"
-    return f"--{names[0]} {word}" if names else "no argument"
+    return f"--{names[0]} {word}"
 
 
 def _object(word: str) -> dict[str, Any]:

@@ -62,13 +62,17 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "model": click.option(
-        "-m", "--model", help="local:, openai:NAME, http://HOST/v1#NAME, scripted:FILE."
+        "-m",
+        "--model",
+        help="The model: local:, openai:NAME, http://HOST/v1#NAME or scripted:FILE.",
     ),
-    "base_url": click.option("--base-url", help="An OpenAI-compatible server."),
+    "base_url": click.option(
+        "--base-url", help="The address of an OpenAI-compatible server."
+    ),
     "dialect": click.option(
         "--dialect",
         type=click.Choice(("intents", "envelope_v1", "envelope_v2", "native")),
-        help="How calls are written.",
+        help="The format in which the model writes calls.",
     ),
     "instructions": click.option(
         "--instructions",
@@ -97,10 +101,12 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
         "--no-builtin", is_flag=True, help="Leave out the built-in plugins."
     ),
     "template": click.option(
-        "--template", type=click.Path(), help="Your own prompt template."
+        "--template", type=click.Path(), help="A file with your own prompt template."
     ),
     "journal": click.option(
-        "--journal", type=click.Path(), help='A SQLite file, or "memory".'
+        "--journal",
+        type=click.Path(),
+        help='Where sessions are recorded: a SQLite file, or "memory".',
     ),
     "allow_host": click.option(
         "--allow-host",
@@ -129,23 +135,23 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "yes_to": click.option(
         "--yes-to",
         multiple=True,
-        help="Do not ask about these commands: a pattern for PLUGIN.COMMAND.",
+        help="Run PLUGIN.COMMAND without asking; also a pattern, such as files.*.",
     ),
     "later": click.option(
         "--later",
         is_flag=True,
-        help="Calls that need approval wait for `neuraxis sessions approve`.",
+        help="Let calls that need approval wait for `neuraxis sessions approve`.",
     ),
     "on_error": click.option(
         "--on-error",
         type=click.Choice(("fail_fast", "continue", "retry")),
-        help="What a failed step does to its plan; default: fail_fast.",
+        help="What happens to a plan when a step fails; default: fail_fast.",
     ),
     "show_results": click.option(
         "--show-results",
         type=click.Choice(("all", "final")),
         default="all",
-        help="Results of a plan that the model sees; final: only those that no "
+        help="Which results of a plan the model sees; final: only those that no "
         "later step uses. Default: all.",
     ),
 }

@@ -97,8 +97,8 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
 @_file
 @_set
 @_svg
-@click.option("--json", "as_json", is_flag=True, help="All results as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the last result.")
+@click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the last result.")
 @session_options(*PLANS)
 @answers_alone
 def run(

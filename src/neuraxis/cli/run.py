@@ -56,10 +56,12 @@ def _in_quotes(
 @click.command(short_help="Answer one request.")
 @click.argument("request", nargs=-1, callback=_in_quotes, metavar="[REQUEST]")
 @session_options()
-@click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
 @resume_options
-@click.option("-q", "--quiet", is_flag=True, help="Only the answer.")
-@click.option("-v", "--verbose", is_flag=True, help="The result of each step, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the answer.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Also print the result of each step."
+)
 @click.option(
     "--attach",
     multiple=True,

@@ -92,7 +92,7 @@ def load_plugin(
     )
     hint = did_you_mean(close)
     if not close and name.isidentifier():
-        hint = f" A Python function goes without quotes: plugins=[{name}]."
+        hint = f" In Python a function goes without quotes: plugins=[{name}]."
     listed = ", ".join(names) or "none"
     raise ConfigError(
         f"plugin {quote(name)}: not a file, a folder or a known plugin."
