@@ -19,6 +19,7 @@ from neuraxis.execution.runtime import Runtime
 from neuraxis.models.http.settings import Options, options_for
 from neuraxis.plugins import effects_and_examples
 from neuraxis.policy.rules import policy_from
+from neuraxis.sandbox.http.urls import USUAL_PORTS
 from neuraxis.settings import load
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -285,3 +286,23 @@ def test_every_dependency_has_its_reason() -> None:
     for extra, listed in project["optional-dependencies"].items():
         for item in map(_name, listed):
             assert item == "neuraxis" or item in extras[extra], f"{extra}: {item}"
+
+
+# --- what a beginner needs first ------------------------------------------------
+
+
+def test_the_readme_installs_what_its_first_requests_need() -> None:
+    """A page is fetched with an extra; the workspace is no file of the repository."""
+    before, _, _ = _text("README.md").partition('"Fetch www.example.org')
+    assert "pip install -q '.[web]'" in before
+    folder = re.search(r"`(neuraxis-workspace/)`", _text("README.md"))
+    assert folder
+    assert folder[1] in _text(".gitignore").splitlines()
+
+
+def test_the_ports_of_an_allowed_host() -> None:
+    """Whoever allows a host alone is told which ports that covers."""
+    (option,) = [one for one in cli.commands["run"].params if one.name == "allow_host"]
+    *most, last = map(str, sorted(USUAL_PORTS))
+    assert isinstance(option, click.Option)
+    assert f"HOST for the ports {', '.join(most)} and {last} only" in str(option.help)

@@ -113,7 +113,7 @@ def test_B61_too_many_pixels_are_told(
 
 def test_B61_a_folder_cannot_be_attached(tmp_path: Path) -> None:
     """One line, with the path."""
-    with pytest.raises(ConfigError, match="cannot be attached") as told:
+    with pytest.raises(ConfigError, match="cannot be read") as told:
         read_attachment(tmp_path)
     assert str(tmp_path) in str(told.value)
     assert "\n" not in str(told.value)

@@ -51,7 +51,10 @@ def test_each_line_is_answered_once() -> None:
     [
         ("[1]", "line 1: expected"),
         ('"a"\n{"id": 1}', "line 2: expected"),
-        ("nonsense", "line 1"),
+        ("nonsense", "line 1: expected"),
+        ('"a"\nnonsense', "line 2: expected"),
+        ("nonsense", "or a text in quotes; it is not JSON"),
+        ('{"id": 1,}', "it is not JSON from column"),
         ('{"id": 1, "request": "a"}\n{"id": 1, "request": "b"}', "twice"),
         ('{"request": "a", "attach": "b"}', "got attach"),
         ('"a"\n{"request": " "}', "line 2: the request is empty: write "),

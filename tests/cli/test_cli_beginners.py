@@ -108,8 +108,37 @@ def test_two_python_plugins_of_one_name() -> None:
     @command
     def greet() -> None: ...
 
+    @command(name="greet")
+    def other() -> None: ...
+
     with pytest.raises(ConfigError, match=r"write @command\(name=\.\.\.\) above one"):
-        Session(model=ScriptedModel([]), plugins=[greet, greet])
+        Session(model=ScriptedModel([]), plugins=[greet, other])
+
+
+def test_a_plugin_that_is_listed_twice() -> None:
+    """It was told to give one of them another name."""
+
+    @command
+    def greet() -> None: ...
+
+    for plugin, name in ((greet, "greet"), ("neuraxis:files", "'neuraxis:files'")):
+        with pytest.raises(ConfigError, match=f"plugins: {name}: it is listed twice"):
+            Session(model=ScriptedModel([]), plugins=[plugin, plugin])
+
+
+def test_what_is_no_plugin_of_a_session() -> None:
+    """A name in quotes, and a function whose values have no names."""
+    with pytest.raises(ConfigError, match=r"goes without quotes: plugins=\[greet\]"):
+        Session(model=ScriptedModel([]), plugins=["greet"])
+    with pytest.raises(ConfigError, match=r"print: \*args: .* calls print"):
+        Session(model=ScriptedModel([]), plugins=[print])
+
+
+def test_an_attached_file_that_is_missing(tmp_path: Path) -> None:
+    """The planner does not introduce itself before."""
+    done = neuraxis("run", "--attach", "nope.csv", "hi", cwd=tmp_path)
+    assert done.stderr == "neuraxis: nope.csv: cannot be read: there is no such file\n"
+    assert done.returncode == 2
 
 
 def test_a_request_without_quotes_is_told_of_them(tmp_path: Path) -> None:

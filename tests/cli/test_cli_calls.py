@@ -155,3 +155,78 @@ def test_a_plugin_that_is_not_loaded_is_told_with_its_file() -> None:
     )
     done = CliRunner().invoke(cli, ["call", "files.fin"], standalone_mode=False)
     assert "-p" not in str(done.exception)
+
+
+def run_call(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ("call", *arguments), standalone_mode=False)
+
+
+def test_a_parameter_of_any_value_is_read_as_json(here: Path) -> None:
+    """Two numbers were added as texts: 12."""
+    code = """\
+from neuraxis import command
+
+
+@command
+def add(a, b):
+    \"\"\"Add two values.\"\"\"
+    return a + b
+"""
+    (here / "nohint.py").write_text(code, encoding="utf-8")
+    for a, b, total in (
+        ("1", "2", "3"),
+        ("one", "two", "onetwo"),
+        ('"1"', '"2"', "12"),
+        ("[1]", "[2]", "[1, 2]"),
+    ):
+        done = run_call("-p", "nohint.py", "add", "--a", a, "--b", b)
+        assert " ".join(done.stdout.split()) in (total, f"[ {total[1:-1]} ]")
+
+
+def test_a_short_option_is_told_as_a_long_one() -> None:
+    """The option itself was suggested as its value."""
+    for word, meant in (("-t", "--text x"), ("-flag", "--flag x"), ("-z", "--text x")):
+        assert str(call(word, "x").exception).endswith(f"such as {meant}")
+    assert str(call("-5").exception).endswith("such as --text -5")
+    assert str(call("-n").exception).endswith("such as --numbers VALUE")
+    code = "from neuraxis import command\n\n\n@command\ndef go() -> None: ...\n"
+    Path("go.py").write_text(code, encoding="utf-8")
+    told = run_call("-p", "go.py", "go", "-n", "1").exception
+    assert str(told) == "'-n': the command has no parameters"
+
+
+def test_a_value_that_is_given_twice_is_told_so() -> None:
+    """Nobody typed an array."""
+    done = call("--text", "a", "--text", "b")
+    assert done.stderr == "neuraxis: --text: expected string; it was given twice\n"
+    done = call("--text", "a", "--text", "b", "--text", "c")
+    assert done.stderr.endswith("it was given 3 times\n")
+
+
+def test_an_unknown_option_is_told_with_those_there_are() -> None:
+    """On the command line there are options, no keys."""
+    for arguments in (("--flags", "1"), ("--flags",)):
+        done = call("--text", "a", *arguments)
+        told = f"{done.exception or ''}{done.stderr}"
+        assert "--flags: there is no such option, and no such parameter" in told
+        assert "Did you mean --flag? The command's parameters are: --text" in told
+
+
+def test_a_command_is_found_by_its_own_name() -> None:
+    """Its tool name is another, which the model uses."""
+    done = run_call("-p", "neuraxis:files", "read_file", "--help")
+    assert "--file_path" in done.stdout, done.exception
+
+
+def test_without_a_command_those_of_the_plugin_are_named() -> None:
+    told = str(run_call("-p", "taking.py").exception)
+    assert told.startswith("expected PLUGIN.COMMAND or a tool name, one of: take, ")
+    assert "neuraxis plugins list" in str(run_call().exception)
+
+
+def test_commands_of_the_given_plugin_are_listed_first() -> None:
+    """They were behind twenty that come with the package; -p was given."""
+    told = str(run_call("-p", "taking.py", "tke").exception)
+    assert "Did you mean take? The tools are: take, " in told
+    assert "FILE.py" not in told
+    assert "FILE.py" in str(run_call("tke").exception)

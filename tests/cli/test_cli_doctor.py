@@ -95,3 +95,28 @@ def test_a_search_that_is_set_up_without_its_provider_works(here: Path) -> None:
     (here / "texts").mkdir()
     state, detail = findings('[search]\nfolder = "texts"')["GOOGLE"]
     assert (state, detail) == ("ok", "provider documents")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ('plugins = ["x"]', 'plugin "x": not a file, a folder or a known plugin.'),
+        ('plugins = ["wrong.py"]', "wrong.py:1: error: "),
+        ('plugins = ["one.py", "sub/one.py"]', "the plugin name 'one' is taken by"),
+        ('plugins = ["mcp:no-such-program-here"]', "no-such-program-here"),
+    ],
+)
+def test_a_plugin_that_cannot_be_loaded_is_told(
+    here: Path, settings: str, told: str
+) -> None:
+    """Every run fails; and what a plugin prints is no part of the report."""
+    code = "from neuraxis import command\nprint(1)\n@command\ndef one() -> None: ...\n"
+    (here / "sub").mkdir()
+    for name in ("one.py", "sub/one.py"):
+        (here / name).write_text(code, encoding="utf-8")
+    (here / "wrong.py").write_text("1 +\n", encoding="utf-8")
+    assert "plugin" not in findings()
+    assert findings('plugins = ["one.py"]')["plugin"] == ("ok", "one.py")
+    state, detail = findings(settings)["plugin"]
+    assert state == "broken"
+    assert told in detail

@@ -175,11 +175,11 @@ def test_a_folder_with_a_built_in_name_is_not_locked_by_the_way(here: Path) -> N
     assert neuraxis("plugins", "new", "files").return_value == 0
     assert neuraxis("plugins", "lock").return_value == 0
     call = ("call", "--no-builtin", "-p", "files", "greet", "--person", "Ada")
-    assert "never accepted" in str(neuraxis(*call).exception)
+    assert "is not in neuraxis.lock.json. To accept" in str(neuraxis(*call).exception)
     done = neuraxis("plugins", "lock", "files")
     assert done.return_value == 1
     assert "the name of a built-in plugin" in done.stderr
-    assert "never accepted" in str(neuraxis(*call).exception)
+    assert "is not in neuraxis.lock.json. To accept" in str(neuraxis(*call).exception)
     assert neuraxis("plugins", "lock", "files", "--accept", "files").return_value == 0
     assert neuraxis(*call).return_value == 0
 
@@ -300,10 +300,18 @@ def test_options_that_would_do_nothing_are_told(here: Path) -> None:
         "'http://127.0.0.1/x'"
     )
     done = run("--yes-to", "files.write_fil", "go", replies=["There."])
-    assert "expected plugin.command: files.write_file" in str(done.exception)
+    told = str(done.exception)
+    assert told.startswith("--yes-to files.write_fil matches no command, so it would")
+    assert "expected plugin.command: files.write_file" in told
+    for pattern in ("delete_file", "file.delete_file"):
+        done = run("--yes-to", pattern, "-q", "go", replies=["There."])
+        assert done.stderr == (
+            f"neuraxis: --yes-to {pattern}: it matches no command here. Did you mean "
+            "files.delete_file?\n"
+        )
     done = run("--yes-to", "crm.move", "go", replies=["There."])
     assert done.stderr.startswith(
-        "neuraxis: --yes-to crm.move matches no command here."
+        "neuraxis: --yes-to crm.move: it matches no command here."
     )
     assert done.return_value == 0
     done = run("--yes-to", "files.*", "-q", "go", replies=["There."])

@@ -199,3 +199,20 @@ def test_a_picture_that_cannot_be_written_loses_no_result(here: Path) -> None:
     done = neuraxis(*given, ".")
     assert isinstance(done.exception, StorageError)
     assert "n is 1" in done.stdout
+
+
+def test_a_plan_of_a_plugin_that_is_not_given(here: Path) -> None:
+    """The option is told, once; a plan without parameters says so."""
+    step = "version: 1\nsteps: [{tool: greet}, {tool: greet}]\n"
+    (here / "g.yaml").write_text(step, encoding="utf-8")
+    (here / "other.py").write_text(
+        "from neuraxis import command\n\n\n@command\ndef other() -> None: ...\n",
+        encoding="utf-8",
+    )
+    for action in ("check", "show", "run"):
+        done = neuraxis("plan", action, "g.yaml")
+        assert done.return_value == 1
+        assert done.stderr.count("given with -p, such as -p FILE.py") == 1
+    assert "FILE.py" not in neuraxis("plan", "check", "-p", "other.py", "g.yaml").stderr
+    done = neuraxis("plan", "run", "g.yaml", "--set", "x=1")
+    assert str(done.exception) == "x: no such parameter; the plan has none"

@@ -113,7 +113,9 @@ def test_another_name_is_no_way_around(tmp_path: Path) -> None:
     (folder / "config.yaml").write_text(
         text.replace("name: greeter", "name: greeter2"), encoding="utf-8"
     )
-    with pytest.raises(ManifestError, match="never accepted"):
+    with pytest.raises(
+        ManifestError, match=r"'greeter2' is not in lock\.json\. To accept it"
+    ):
         open_session(tmp_path, folder)
 
 

@@ -110,9 +110,11 @@ async def test_a_blind_model_is_told_and_can_use_the_asset(
 def test_one_thing_is_no_list(given: Any) -> None:
     """A text's letters are no paths; the session goes on."""
     session = Session(ScriptedModel(["x"]))
-    with pytest.raises(ConfigError, match="attach: expected a list of paths"):
+    with pytest.raises(ConfigError, match="attach: expected a list of paths") as told:
         session.run_sync("What?", attach=given)
-    with pytest.raises(ConfigError, match=r"none\.png cannot be attached"):
+    is_path = isinstance(given, str | Path)
+    assert is_path == str(told.value).endswith("; write attach=['scan.png']")
+    with pytest.raises(ConfigError, match=r"none\.png: cannot be read: there is no"):
         session.run_sync("What?", attach=["none.png"])
     assert session.run_sync("What?").text == "x"
 

@@ -42,11 +42,13 @@ def one() -> int:
         ),
         ("plugins", Path("hello"), r"write plugins=\['hello'\]"),
         ("plugins", one, r"got a function; write plugins=\[one\]"),
+        ("plugins", re, r"got a module; write plugins=\[re\]"),
         ("plugins", {"one": one}, "expected a list, got a dict"),
         ("plugins", None, "expected a list, got None"),
         ("id", "", "expected the id of a session, a text that can be printed"),
         ("id", "a\0b", r"a text that can be printed, got 'a\\x00b'"),
         ("model", None, "expected a model's name, such as 'local:', a Model, or"),
+        ("model", [one], r"a function is a plugin: write plugins=\[one\]"),
         ("model", ScriptedModel, r"the class ScriptedModel; write ScriptedModel\("),
         (
             "model",

@@ -15,6 +15,7 @@ from typing import Any
 
 from neuraxis.assets.readers.limits import SHEETS
 from neuraxis.errors import CommandError, ConfigError, MissingExtra
+from neuraxis.formatting import why_unusable
 from neuraxis.parsing.encodings import text_of
 
 MOST_BYTES = 200_000_000
@@ -33,9 +34,7 @@ def read_attachment(path: Path) -> Any:
         with path.open("rb") as file:  # A pipe or a device reports no size.
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be attached: {error.strerror or error}"
-        ) from error
+        raise ConfigError(f"{path}: cannot be read: {why_unusable(error)}") from error
     if len(data) > MOST_BYTES:
         raise ConfigError(
             f"{path} is too large: at most {MOST_BYTES} bytes can be attached"

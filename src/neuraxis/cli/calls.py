@@ -13,13 +13,27 @@ import click
 
 from neuraxis.call_errors.checking import for_person, problem_text
 from neuraxis.cli.display.text import echo, echo_json, one_line
-from neuraxis.cli.options import CALLS, Choices, pairs_of, read_file, session_options
+from neuraxis.cli.options import (
+    CALLS,
+    Choices,
+    pairs_of,
+    read_file,
+    session_options,
+    to_load,
+)
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError
+from neuraxis.formatting import did_you_mean, listed, nearest
 
 if TYPE_CHECKING:
     from neuraxis.messages import CallError, Result
+    from neuraxis.plugins.registry import Command, Registry
     from neuraxis.specs import CommandSpec
+
+_TYPES = {
+    "type", "x-type", "enum", "const", "anyOf", "oneOf", "allOf", "not", "$ref",
+}  # fmt: skip
+"""Keys of a schema that say which values it takes."""
 
 
 @click.command(
@@ -35,7 +49,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="NAME=VALUE: an argument, even one with the name of an option.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The whole result as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON.")
 @click.option(
     "-h",
     "--help",
@@ -63,79 +77,129 @@ def call(
     if target is None and wants_help:
         echo(context.get_help())
         return 0
-    if target is None:
-        raise click.UsageError("expected PLUGIN.COMMAND or a tool name", context)
     from neuraxis.cli.options import make_session
-    from neuraxis.messages import Call, CallError
+    from neuraxis.messages import Call
     from neuraxis.models.scripted import ScriptedModel
 
+    if target is None and not options["plugin"]:
+        raise click.UsageError(
+            "expected PLUGIN.COMMAND or a tool name; `neuraxis plugins list` shows all",
+            context,
+        )
     with make_session(Choices(**options), model=ScriptedModel([])) as session:
-        plugin, dot, command = target.rpartition(".")
-        command_found = session.registry.find(plugin if dot else None, command)
-        if isinstance(command_found, CallError) and dot:
-            tool_found = session.registry.find(None, target)
-            command_found = (
-                command_found if isinstance(tool_found, CallError) else tool_found
+        if target is None:
+            names = listed(_own_first(session.registry))
+            raise click.UsageError(
+                f"expected PLUGIN.COMMAND or a tool name, one of: {names}", context
             )
-        if isinstance(command_found, CallError):
-            if command_found.code == "unknown_plugin":
-                raise ConfigError(for_person(command_found.message) + _unloaded(plugin))
-            raise ConfigError(
-                command_found.message + ("" if dot else _unloaded(target))
-            )
+        command_found = _find(target, session.registry, options["plugin"])
         if wants_help:
             _print_parameters(command_found.spec, context)
             return 0
-        typed = _arguments(
-            [*pairs_of(params, "--param "), *_options(context.args, command_found.spec)]
-        )
-        arguments = (
-            _read_strictly(typed, command_found.spec) if options["strict"] else typed
-        )
+        spec = command_found.spec
+        pairs = [*pairs_of(params, "--param "), *_options(context.args, spec)]
+        typed = _arguments(pairs, spec)
+        arguments = _read_strictly(typed, spec) if options["strict"] else typed
         named = Call(
             id="a1",
             plugin=command_found.plugin.name,
-            command=command_found.spec.name,
+            command=spec.name,
             arguments=arguments,
         )
         import asyncio  # Imported on first use: slow.
 
         result = asyncio.run(session.call(named))
-    _print(result, as_json)
+    _print(result, as_json, pairs, spec.parameter_names)
     if result.error is not None and result.error.problems:
         return 2  # as for any other wrong option
     return 0 if result.status == "done" else 1
 
 
-def _unloaded(name: str) -> str:
-    """Return advice to name a plugin's file."""
-    paths = [path for path in (f"{name}.py", name) if Path(path).exists()]
-    return (
-        f" A plugin of your own is given with -p, such as -p {[*paths, 'FILE.py'][0]}"
-    )
+def _find(target: str, registry: Registry, given: Sequence[str]) -> Command:
+    """Return the command of that name.
+
+    Args:
+        target: `plugin.command`, a tool name, or a command's name.
+        registry: all commands.
+        given: the plugins of -p.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    from neuraxis.messages import CallError
+
+    owner, dot, command = target.rpartition(".")
+    found = registry.find(owner if dot else None, command)
+    if not isinstance(found, CallError):
+        return found
+    as_tool = registry.find(None, target)
+    if not isinstance(as_tool, CallError):
+        return as_tool
+    named = [
+        item
+        for plugin in registry.listed
+        for item in plugin.commands.values()
+        if item.spec.name == target
+    ]
+    if len(named) == 1:  # its tool name is another
+        return named[0]
+    why = for_person(found.message)
+    if found.code == "unknown_plugin":
+        raise ConfigError(why + to_load(owner, given))
+    if dot:
+        raise ConfigError(found.message)
+    names = listed(_own_first(registry))
+    raise ConfigError(f"{why} The tools are: {names}.{to_load(target, given)}")
 
 
-def _print(result: Result, as_json: bool) -> None:
-    """Print how a call ended."""
+def _own_first(registry: Registry) -> list[str]:
+    """Return all tool names, those of the built-in plugins last."""
+    names = registry.tool_names
+    return sorted(names, key=lambda name: registry.command(*names[name]).is_builtin)
+
+
+def _print(
+    result: Result,
+    as_json: bool,
+    pairs: Sequence[tuple[str, str]],
+    names: Sequence[str],
+) -> None:
+    """Print how a call ended.
+
+    Args:
+        result: its result.
+        as_json: whether to print all of it, as JSON.
+        pairs: the typed names and values.
+        names: the command's parameters.
+    """
     from neuraxis.cli.display.objects import print_value
     from neuraxis.session.answer import result_json
 
     if as_json:
         echo_json(result_json(result))
     elif result.error is not None:
-        echo(f"neuraxis: {_why(result.error)}{_place(result.exception)}", err=True)
+        why = _why(result.error, [name for name, _ in pairs], names)
+        echo(f"neuraxis: {why}{_place(result.exception)}", err=True)
     else:
         print_value(result.value)
         for warning in result.warnings:
             echo(f"warning: {warning}", err=True)
 
 
-def _why(error: CallError) -> str:
+def _why(error: CallError, typed: Sequence[str], names: Sequence[str]) -> str:
     """Return why a call failed, with wrong arguments as typed."""
-    messages = [
-        f"--{problem_text(item)}" if item.path else problem_text(item)
-        for item in error.problems
-    ]
+    messages: list[str] = []
+    for item in error.problems:
+        name = str(item.path[0]) if len(item.path) == 1 else ""
+        times = typed.count(name)
+        if name and item.keyword == "additionalProperties":
+            messages.append(_no_option(name, names))
+        elif times > 1 and item.got == "array":
+            how = "twice" if times == 2 else f"{times} times"
+            messages.append(f"--{name}: expected {item.expected}; it was given {how}")
+        else:
+            text = problem_text(item)
+            messages.append(f"--{text}" if item.path else text)
     return "; ".join(messages) or for_person(error.message)
 
 
@@ -197,9 +261,10 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
     while pending:
         word = pending.pop(0)
         if not word.startswith("--"):
-            raise ConfigError(
-                f"{word!r}: expected --NAME VALUE, such as {_as_option(word, names)}"
-            )
+            if not names:
+                raise ConfigError(f"{word!r}: the command has no parameters")
+            meant = _as_option(word, names, pending)
+            raise ConfigError(f"{word!r}: expected --NAME VALUE, such as {meant}")
         name, equals, value = word[2:].partition("=")
         name = _suggest_option(name, names)
         if not equals:
@@ -213,17 +278,22 @@ def _options(words: Sequence[str], spec: CommandSpec) -> list[tuple[str, str]]:
     return pairs
 
 
-def _as_option(word: str, names: Sequence[str]) -> str:
-    """Return the probable meaning of a bare word."""
+def _as_option(word: str, names: Sequence[str], after: Sequence[str]) -> str:
+    """Return the probable meaning of a word, and of those after it."""
     if entries := _object(word):
         values = [v if isinstance(v, str) else _json(v) for v in entries.values()]
         pairs = zip(entries, map(shlex.quote, values), strict=True)
         return " ".join(f"--{name} {value}" for name, value in pairs)
     name, equals, value = word.partition("=")
+    if word[:1] == "-" and word[1:2].isalpha():  # no number
+        name = _suggest_option(name[1:], names)
+        fitting = [one for one in names if one.startswith(name)]
+        value = value or (after[0] if after else "VALUE")
+        return f"--{[*fitting, *names][0]} {shlex.quote(value)}"
     name = _suggest_option(name, names)
     if equals and name in names:
         return f"--{name} {value}"
-    return f"--{names[0]} {word}" if names else "no argument"
+    return f"--{names[0]} {word}"
 
 
 def _object(word: str) -> dict[str, Any]:
@@ -254,26 +324,51 @@ def _bare_option_problem(name: str, names: Sequence[str]) -> str:
     """Return the problem of a bare `--NAME`, such as a misspelt option."""
     if name in names:
         return f"--{name}: expected a value after it"
+    return _no_option(name, names)
+
+
+def _no_option(name: str, names: Sequence[str]) -> str:
+    """Return the problem of an option that is no parameter either."""
+    close = did_you_mean([f"--{item}" for item in nearest(name, names)])
     options = ", ".join(f"--{item}" for item in names) or "none"
     return (
-        f"--{name.replace('_', '-')}: there is no such option, and no such parameter; "
-        f"the command's parameters are: {options}"
+        f"--{name.replace('_', '-')}: there is no such option, and no such parameter."
+        f"{close} The command's parameters are: {options}"
     )
 
 
-def _arguments(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+def _arguments(pairs: list[tuple[str, str]], spec: CommandSpec) -> dict[str, Any]:
     """Return arguments from typed texts, leniently parsed as numbers and lists."""
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, list[Any]] = {}
     for name, value in pairs:
         if value.startswith("@@"):
             value = value[1:]
         elif value.startswith("@") and len(value) > 1:
             value = _read(name, value)
-        texts.setdefault(name, []).append(value)
+        texts.setdefault(name, []).append(
+            _as_json(value) if _takes_any(name, spec) else value
+        )
     return {
         name: values[0] if len(values) == 1 else values
         for name, values in texts.items()
     }
+
+
+def _takes_any(name: str, spec: CommandSpec) -> bool:
+    """Return whether a parameter takes values of every type."""
+    if name not in spec.parameter_names:
+        return False
+    return _TYPES.isdisjoint(spec.parameters["properties"][name])
+
+
+def _as_json(text: str) -> Any:
+    """Return the JSON value that a text is, else the text."""
+    from neuraxis.parsing.strict_json import loads
+
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _read_strictly(typed: dict[str, Any], spec: CommandSpec) -> dict[str, Any]:

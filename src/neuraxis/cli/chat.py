@@ -88,7 +88,7 @@ class Conversation:
         self.choices = choices
 
 
-@click.command(short_help="Hold a conversation.")
+@click.command(short_help="Chat with a model.")
 @session_options()
 @resume_options
 def chat(resume: bool, session_id: str | None, **options: Any) -> int:

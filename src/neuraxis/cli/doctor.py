@@ -14,7 +14,8 @@ from msgspec.structs import asdict
 from neuraxis import __version__
 from neuraxis.cli.display.text import echo, echo_json
 from neuraxis.cli.options import Choices, journal_path, plugin_sources
-from neuraxis.errors import NeuraxisError
+from neuraxis.cli.standard_output import answers_alone
+from neuraxis.errors import ManifestError, NeuraxisError
 from neuraxis.settings import FILE_NAME, Settings, load
 
 
@@ -26,16 +27,22 @@ class Finding(Struct, frozen=True, kw_only=True):
     detail: str
 
 
-@click.command(short_help="Show what works here, what is missing, how to get it.")
-@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+@click.command(short_help="Show what works here, what is missing and how to get it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@answers_alone
 def doctor(as_json: bool) -> int:
-    """Show what works on this machine and where each setting comes from."""
+    """Show what works on this machine and where each setting comes from.
+
+    The plugins in the settings are loaded, and their servers started, to see that they
+    work. Exit code 1: something is broken.
+    """
     settings, refused = _settings()
     findings = [
         _python(),
         *refused,
         *_faults(settings),
         *_misspelt_tables(settings),
+        *_plugins(settings),
         *_extras(),
         _model(settings),
         _dialect(settings),
@@ -135,6 +142,42 @@ def _faults(settings: Settings) -> list[Finding]:
         Finding(what="setting", state="broken", detail=fault)
         for fault in faults_of(settings, variables=True)
     ]
+
+
+def _plugins(settings: Settings) -> list[Finding]:
+    """Load and close each plugin of the settings."""
+    from neuraxis.plugins.loader import is_builtin
+    from neuraxis.plugins.registry import Plugin, Registry
+    from neuraxis.session.load_plugins import build_registry
+
+    workspace = Path(str(settings.get("workspace") or "neuraxis-workspace")).absolute()
+    findings: list[Finding] = []
+    plugins: list[Plugin] = []
+
+    def add(state: str, detail: str) -> None:
+        findings.append(Finding(what="plugin", state=state, detail=detail))
+
+    for source in plugin_sources(Choices(), settings):
+        try:
+            registry = build_registry([source], workspace, None)
+        except NeuraxisError as error:
+            add("broken", str(error))
+            continue
+        # no loop ran, so nothing is open in one
+        registry.close(lambda coroutine: coroutine.close())
+        plugins += registry.plugins
+        lost = [
+            item for item in registry.plugins if item.problems and not item.commands
+        ]
+        for item in lost:
+            add("broken", str(ManifestError(item.problems)))
+        if not lost and not is_builtin(source):
+            add("ok", source)
+    try:
+        Registry(plugins)
+    except ManifestError as error:  # two have one name
+        add("broken", str(error))
+    return findings
 
 
 def _extras() -> list[Finding]:

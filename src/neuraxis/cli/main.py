@@ -56,7 +56,7 @@ def completion(shell: str) -> int:
 )
 @click.version_option(__version__, prog_name="neuraxis")
 def cli() -> None:
-    """Connect a language model to everything it can call."""
+    """Let a language model call your functions, web APIs and MCP servers."""
 
 
 for command in (

@@ -19,10 +19,17 @@ def mcp() -> None:
 
 @mcp.command(short_help="Offer the plugins to MCP clients.")
 @session_options(*CALLS)
-@click.option("--http", is_flag=True, help="Over HTTP on loopback; default: stdio.")
+@click.option(
+    "--http",
+    is_flag=True,
+    help="Serve over HTTP on loopback; default: standard input and output.",
+)
 @click.option("--host", default="127.0.0.1", help="A loopback address, for --http.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="0: any free port."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="The port for --http; 0: any free port.",
 )
 @click.option(
     "--prompt",

@@ -34,13 +34,13 @@ _PLANNER = (
 
 @click.group()
 def models() -> None:
-    """List the kinds of model, try a model, download weights."""
+    """List the kinds of models, try a model, download weights."""
 
 
 @models.command()
-@click.option("--json", "as_json", is_flag=True, help="The kinds as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the kinds as JSON.")
 def ls(as_json: bool) -> int:
-    """List the kinds of model for --model."""
+    """List the kinds of models for --model."""
     from neuraxis.models import model_names
 
     names = model_names()
@@ -55,7 +55,7 @@ def ls(as_json: bool) -> int:
 
 @models.command(short_help="Ask a model for one word.")
 @click.argument("name", required=False)
-@click.option("--base-url", help="An OpenAI-compatible server.")
+@click.option("--base-url", help="The address of an OpenAI-compatible server.")
 def test(name: str | None, base_url: str | None) -> int:
     """Ask the model NAME for one word and time it.
 

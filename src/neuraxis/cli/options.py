@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import logging
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from neuraxis.cli.display.text import echo
 from neuraxis.cli.standard_output import kept_for_answers
 from neuraxis.errors import ConfigError
-from neuraxis.formatting import did_you_mean, nearest, why_unusable
+from neuraxis.formatting import did_you_mean, nearest, quote, why_unusable
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -61,13 +62,17 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "model": click.option(
-        "-m", "--model", help="local:, openai:NAME, http://HOST/v1#NAME, scripted:FILE."
+        "-m",
+        "--model",
+        help="The model: local:, openai:NAME, http://HOST/v1#NAME or scripted:FILE.",
     ),
-    "base_url": click.option("--base-url", help="An OpenAI-compatible server."),
+    "base_url": click.option(
+        "--base-url", help="The address of an OpenAI-compatible server."
+    ),
     "dialect": click.option(
         "--dialect",
         type=click.Choice(("intents", "envelope_v1", "envelope_v2", "native")),
-        help="How calls are written.",
+        help="The format in which the model writes calls.",
     ),
     "instructions": click.option(
         "--instructions",
@@ -96,15 +101,18 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
         "--no-builtin", is_flag=True, help="Leave out the built-in plugins."
     ),
     "template": click.option(
-        "--template", type=click.Path(), help="Your own prompt template."
+        "--template", type=click.Path(), help="A file with your own prompt template."
     ),
     "journal": click.option(
-        "--journal", type=click.Path(), help='A SQLite file, or "memory".'
+        "--journal",
+        type=click.Path(),
+        help='Where sessions are recorded: a SQLite file, or "memory".',
     ),
     "allow_host": click.option(
         "--allow-host",
         multiple=True,
-        help="A private address that requests may reach: HOST or HOST:PORT.",
+        help="A private address that requests may reach: HOST:PORT, or HOST for the "
+        "ports 80, 443, 8080 and 8443 only.",
     ),
     "strict": click.option(
         "--strict", is_flag=True, help="Accept only the exact form of the protocol."
@@ -127,23 +135,23 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     "yes_to": click.option(
         "--yes-to",
         multiple=True,
-        help="Do not ask about these commands: a pattern for PLUGIN.COMMAND.",
+        help="Run PLUGIN.COMMAND without asking; also a pattern, such as files.*.",
     ),
     "later": click.option(
         "--later",
         is_flag=True,
-        help="Calls that need approval wait for `neuraxis sessions approve`.",
+        help="Let calls that need approval wait for `neuraxis sessions approve`.",
     ),
     "on_error": click.option(
         "--on-error",
         type=click.Choice(("fail_fast", "continue", "retry")),
-        help="What a failed step does to its plan; default: fail_fast.",
+        help="What happens to a plan when a step fails; default: fail_fast.",
     ),
     "show_results": click.option(
         "--show-results",
         type=click.Choice(("all", "final")),
         default="all",
-        help="Results of a plan that the model sees; final: only those that no "
+        help="Which results of a plan the model sees; final: only those that no "
         "later step uses. Default: all.",
     ),
 }
@@ -272,6 +280,21 @@ def pairs_of(texts: Iterable[str], option: str = "") -> list[tuple[str, str]]:
     return pairs
 
 
+def to_load(name: str, given: Sequence[str]) -> str:
+    """Return advice to name a plugin's file, unless -p did.
+
+    Args:
+        name: the plugin or tool that was not found; its file may be here.
+        given: the plugins of -p.
+    """
+    paths = [path for path in (f"{name}.py", name) if name and Path(path).exists()]
+    if given and not paths:
+        return ""
+    return (
+        f" A plugin of your own is given with -p, such as -p {[*paths, 'FILE.py'][0]}"
+    )
+
+
 def _schema_in(file: str | None) -> Json:
     """Return the JSON Schema in a file."""
     if file is None:
@@ -352,21 +375,27 @@ def make_session(
         approve="later" if choices.later else approve,
         options=_uncommon(choices, settings, reopen=reopen is not None),
     )
-    with _warnings_as_lines(), kept_for_answers():
+    told_here = choices.yes_to if reopen is None else ()
+    with _warnings_as_lines(), kept_for_answers(), _without_log_of(told_here):
         try:
             if resume is None:
                 session = Session(id=reopen, **arguments)
             else:
                 session = Session.open(resume, **arguments)
         except ConfigError as error:
-            raise _with_source(error, settings) from None
-    _warn_of_unused(choices.yes_to if reopen is None else (), session)
+            raise _with_source(error, settings, choices.yes_to) from None
+    _warn_of_unused(told_here, session)
     return session
 
 
-def _with_source(error: ConfigError, settings: Settings) -> ConfigError:
-    """Name the file or variable of a setting that the session refused."""
+def _with_source(
+    error: ConfigError, settings: Settings, yes_to: Sequence[str]
+) -> ConfigError:
+    """Name the option, file or variable that the session refused."""
     message = str(error)
+    for pattern in yes_to:
+        if message.startswith(begins := _in_policy(pattern)):
+            return ConfigError(f"--yes-to {pattern}{message.removeprefix(begins)}")
     for key, begins in (("dialect", "dialect:"), ("model", "model ")):
         setting = settings.values.get(key)
         from_line = setting is None or setting.source == "command line"
@@ -397,14 +426,40 @@ def _warn_of_unused(patterns: Sequence[str], session: Session) -> None:
     It is no error: it may be meant for the plugins of an agent inside a command. A
     batch, which reopens sessions, would repeat it for each row.
     """
-    targets = [*session.registry.targets, *session.registry.tool_names]
+    tools = session.registry.tool_names
+    targets = [*session.registry.targets]
     for pattern in patterns:
         if not fnmatch.filter(targets, pattern):
-            close = did_you_mean(nearest(pattern, targets))
+            named = [".".join(tools[pattern])] if pattern in tools else []
+            named += [one for one in targets if one.endswith(f".{pattern}")]
+            close = did_you_mean(
+                [*dict.fromkeys(named)] or nearest(pattern, targets)[:1]
+            )
             echo(
-                f"neuraxis: --yes-to {pattern} matches no command here.{close}",
+                f"neuraxis: --yes-to {pattern}: it matches no command here.{close}",
                 err=True,
             )
+
+
+def _in_policy(pattern: str) -> str:
+    """Return the beginning of the policy's messages about a `--yes-to`."""
+    return f"policy.yes_to: {quote(pattern)}"
+
+
+@contextmanager
+def _without_log_of(yes_to: Sequence[str]) -> Generator[None]:
+    """Leave out the policy's log messages about an option."""
+    beginnings = tuple(map(_in_policy, yes_to))
+    log = logging.getLogger("neuraxis.policy")
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith(beginnings)
+
+    log.addFilter(is_other)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_other)
 
 
 @contextmanager

@@ -12,7 +12,14 @@ import click
 
 from neuraxis.call_errors.checking import for_person
 from neuraxis.cli.display.text import echo, echo_file, echo_json
-from neuraxis.cli.options import PLANS, Choices, pairs_of, read_file, session_options
+from neuraxis.cli.options import (
+    PLANS,
+    Choices,
+    pairs_of,
+    read_file,
+    session_options,
+    to_load,
+)
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import StorageError
 from neuraxis.formatting import counted, in_seconds, why_unusable
@@ -24,6 +31,8 @@ if TYPE_CHECKING:
     from neuraxis.session.answer import Answer
     from neuraxis.session.session import Session
 
+_UNKNOWN = ("unknown_command", "unknown_plugin")
+"""Error codes after which a plugin may be missing."""
 _set = click.option(
     "--set", "given", multiple=True, help="A parameter of the plan: NAME=VALUE."
 )
@@ -52,7 +61,7 @@ def check(file: Path, given: tuple[str, ...], **options: Any) -> int:
     something is wrong.
     """
     _, built = _checked(file, given, options)
-    if not _report_problems(built):
+    if not _report_problems(built, options):
         return 1
     echo(f"{file}: {counted(len(built.steps), 'step')}, no problems")
     return 0
@@ -69,7 +78,7 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
     from neuraxis.planning.draw import as_text, drawn
 
     saved, built = _checked(file, given, options)
-    if not _report_problems(built):
+    if not _report_problems(built, options):
         return 1
     if saved.description:
         echo(saved.description)
@@ -88,8 +97,8 @@ def show(file: Path, given: tuple[str, ...], svg: Path | None, **options: Any) -
 @_file
 @_set
 @_svg
-@click.option("--json", "as_json", is_flag=True, help="All results as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the last result.")
+@click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the last result.")
 @session_options(*PLANS)
 @answers_alone
 def run(
@@ -117,7 +126,7 @@ def run(
     results: list[Result] = []
     with _session(options) as session:
         built = session.check(saved.calls, params)
-        if not _report_problems(built):
+        if not _report_problems(built, options):
             return 1
         on_error = options.get("on_error") or saved.on_error
         seconds = float(options.get("max_seconds") or Budget().seconds)
@@ -188,10 +197,13 @@ def _session(options: Mapping[str, Any]) -> Session:
     return make_session(Choices(**options), model=ScriptedModel([]))
 
 
-def _report_problems(built: Plan) -> bool:
+def _report_problems(built: Plan, options: Mapping[str, Any]) -> bool:
     """Return whether the plan may run; otherwise print all its errors."""
     for problem in built.problems:
         echo(f"neuraxis: {problem.message}", err=True)
+    advice = to_load("", options["plugin"])
+    if advice and any(problem.code in _UNKNOWN for problem in built.problems):
+        echo(f"note:{advice}", err=True)
     for note in built.notes:
         echo(f"note: {note}", err=True)
     return not built.problems

@@ -36,7 +36,7 @@ def _load(sources: tuple[str, ...]) -> Any:
 
 @plugins.command("list", short_help="List what can be called.")
 @click.argument("source", nargs=-1, type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def list_(source: tuple[str, ...], as_json: bool) -> int:
     """List the commands of the built-in plugins, or of each SOURCE."""
     from neuraxis.plugins.registry import Registry
@@ -101,7 +101,7 @@ def show(name: str, source: tuple[str, ...]) -> int:
 
 @plugins.command(short_help="List everything that is wrong with plugins.")
 @click.argument("path", nargs=-1, required=True, type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def check(path: tuple[str, ...], as_json: bool) -> int:
     """List what is wrong with each plugin (folder, config.yaml, .py file)."""
     from neuraxis.testing import findings
@@ -282,7 +282,7 @@ def greet(person: str) -> dict[str, str]:
 '''
 
 
-@plugins.command(short_help="Create a plugin: a folder that works.")
+@plugins.command(short_help="Create a folder with a plugin that works.")
 @click.argument("folder", type=click.Path())
 @click.option("--skill", is_flag=True, help="An Agent Skill: SKILL.md and a script.")
 def new(folder: str, skill: bool) -> int:

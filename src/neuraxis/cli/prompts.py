@@ -15,7 +15,7 @@ from neuraxis.cli.standard_output import answers_alone
 @click.command(short_help="Print exactly what would be sent to a model.")
 @click.argument("request", required=False, default="")
 @session_options()
-@click.option("--json", "as_json", is_flag=True, help="The messages as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the messages as JSON.")
 @answers_alone
 def prompt(request: str, as_json: bool, **options: Any) -> int:
     """Print the prompt, with REQUEST in its place; no model is asked.

@@ -56,10 +56,12 @@ def _in_quotes(
 @click.command(short_help="Answer one request.")
 @click.argument("request", nargs=-1, callback=_in_quotes, metavar="[REQUEST]")
 @session_options()
-@click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
 @resume_options
-@click.option("-q", "--quiet", is_flag=True, help="Only the answer.")
-@click.option("-v", "--verbose", is_flag=True, help="The result of each step, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the answer.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Also print the result of each step."
+)
 @click.option(
     "--attach",
     multiple=True,
@@ -112,13 +114,15 @@ def run(
     choices = earlier.choices
     if save_plan is not None:
         check_folder(save_plan)
-    session = open_session(choices, earlier.session, record, quiet or as_json)
+    session = open_session(choices, earlier.session, record, quiet=True)
     with session:
         for path in attach:
             if path != "-":
                 session.attach(Path(path))
         if text is request:  # else standard input is the request
             attach_piped(session, is_asked_for="-" in attach)
+        if not (quiet or as_json):
+            say_who(session)
         answer, code = ask(session, text, as_json=as_json, quiet=quiet, verbose=verbose)
         if not as_json:
             say_next(session)
@@ -163,11 +167,17 @@ def open_session(
 
         model = Recorder(find_model(name, settings), Path(record))
     session = make_session(choices, resume=session_id, model=model)
-    if session.model.name == "local:" and not quiet:
+    if not quiet:
+        say_who(session)
+    return session
+
+
+def say_who(session: Session) -> None:
+    """Say that the offline planner answers, if it does."""
+    if session.model.name == "local:":
         from neuraxis.models.offline.say import WHO
 
         echo(WHO, err=True)
-    return session
 
 
 def ask(

@@ -56,7 +56,7 @@ class _AnswerOptions(TypedDict, total=False):
 
 @click.group()
 def sessions() -> None:
-    """Look at earlier sessions, approve calls, continue, delete."""
+    """Show, continue and delete earlier sessions; approve calls."""
 
 
 def _journal(path: str | None) -> Journal:
@@ -78,9 +78,13 @@ def _when(at: float) -> str:
 
 
 @sessions.command()
-@click.option("--journal", type=click.Path(), help="A SQLite file.")
-@click.option("--json", "as_json", is_flag=True, help="The whole list as JSON.")
-@click.option("--all", "whole", is_flag=True, help=f"Not only the last {_LISTED}.")
+@click.option(
+    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the whole list as JSON.")
+@click.option(
+    "--all", "whole", is_flag=True, help=f"List all, not only the last {_LISTED}."
+)
 def ls(journal: str | None, as_json: bool, whole: bool) -> int:
     """List the sessions, the last used first.
 
@@ -113,8 +117,10 @@ def ls(journal: str | None, as_json: bool, whole: bool) -> int:
 
 @sessions.command(short_help="Show everything that happened in one session.")
 @click.argument("session")
-@click.option("--journal", type=click.Path(), help="A SQLite file.")
-@click.option("--json", "as_json", is_flag=True, help="The events as JSON lines.")
+@click.option(
+    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
 def show(session: str, journal: str | None, as_json: bool) -> int:
     """Show all events of SESSION (its id, or the beginning of it).
 
@@ -164,8 +170,12 @@ def _fields(event: Event | Unknown, written: Mapping[str, Json]) -> str:
 
 @sessions.command()
 @click.argument("session", required=False)
-@click.option("--journal", type=click.Path(), help="A SQLite file.")
-@click.option("--json", "as_json", is_flag=True, help="The questions as JSON lines.")
+@click.option(
+    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the questions as JSON lines."
+)
 def pending(session: str | None, journal: str | None, as_json: bool) -> int:
     """List the calls that wait for approval, in SESSION or all."""
     from neuraxis.cli.run import question_lines, resuming
@@ -200,7 +210,9 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
     is_flag=True,
     help="Also give the question's widest offer, which `pending` shows.",
 )
-@click.option("--journal", type=click.Path(), help="A SQLite file.")
+@click.option(
+    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
+)
 def approve(
     session: str,
     question: str,
@@ -227,7 +239,9 @@ def approve(
 @click.argument("session")
 @click.argument("question")
 @click.argument("reason", default="")
-@click.option("--journal", type=click.Path(), help="A SQLite file.")
+@click.option(
+    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
+)
 def deny(session: str, question: str, reason: str, journal: str | None) -> int:
     """Deny QUESTION of SESSION; the model is told the REASON."""
     _answer(journal, session, question, allowed=False, reason=reason)
@@ -236,8 +250,10 @@ def deny(session: str, question: str, reason: str, journal: str | None) -> int:
 
 @sessions.command(short_help="Delete a session for good.")
 @click.argument("session")
-@click.option("--journal", type=click.Path(), help="A SQLite file.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def rm(session: str, journal: str | None, yes: bool) -> int:
     """Delete SESSION: its events, stored objects and old versions of files.
 
@@ -304,8 +320,8 @@ def _answer(
 @sessions.command(short_help="Continue a request that waited or was cut off.")
 @click.argument("session")
 @session_options()
-@click.option("--json", "as_json", is_flag=True, help="Events as JSON lines.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the answer.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the answer.")
 def resume(session: str, as_json: bool, quiet: bool, **options: Any) -> int:
     """Continue the request of SESSION that waited or was cut off.
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("-s", "--session", "given", help="A session's id, or its beginning.")
-@click.option("--journal", type=click.Path(), help="A SQLite file.")
+@click.option(
+    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
+)
 @click.option(
     "--yes", is_flag=True, help="Also restore files that were changed since then."
 )

@@ -89,8 +89,9 @@ class SavedPlan(Struct, frozen=True, kw_only=True):
             parameter = parameters.get(name)
             if parameter is None:
                 hint = did_you_mean(nearest(name, parameters))
-                names = ", ".join(parameters) or "none"
-                errors.append(f"{name}: no such parameter; there are: {names}.{hint}")
+                names = ", ".join(parameters)
+                known = f"there are: {names}.{hint}" if names else "the plan has none"
+                errors.append(f"{name}: no such parameter; {known}")
                 continue
             schema = Schema(parameter.schema)
             value, _ = schema.coerce(text)

@@ -91,6 +91,8 @@ def load_plugin(
         else nearest(name, (*names, *_similar_paths(name)))
     )
     hint = did_you_mean(close)
+    if not close and name.isidentifier():
+        hint = f" In Python a function goes without quotes: plugins=[{name}]."
     listed = ", ".join(names) or "none"
     raise ConfigError(
         f"plugin {quote(name)}: not a file, a folder or a known plugin."

@@ -193,22 +193,24 @@ def check(file: Path, specs: Iterable[PluginSpec]) -> None:
     problems: list[ManifestProblem] = []
     for spec in specs:
         locked_entry = locked.get(spec.name)
-        lines = (
-            ["it was never accepted"]
-            if locked_entry is None
-            else changes(locked_entry, spec)
-        )
-        problems += [_problem(spec, line, file) for line in lines]
+        if locked_entry is None:
+            found = f"is not in {file.name}. To accept it"
+            problems.append(_problem(spec, found))
+            continue
+        for line in changes(locked_entry, spec):
+            found = (
+                f"is not as it was accepted in {file.name}: {line}. If that is right"
+            )
+            problems.append(_problem(spec, found))
     if problems:
         raise ManifestError(tuple(problems))
 
 
-def _problem(spec: PluginSpec, line: str, file: Path) -> ManifestProblem:
+def _problem(spec: PluginSpec, found: str) -> ManifestProblem:
     import shlex  # Imported on first use, for the error message only.
 
     message = (
-        f"the plugin {spec.name!r} is not as it was accepted in {file.name}: {line}. "
-        "If that is right, run: neuraxis plugins lock "
+        f"the plugin {spec.name!r} {found}, run: neuraxis plugins lock "
         # Named by its path: the name alone may not be a configured plugin.
         f"{shlex.quote(spec.source or spec.name)} --accept {shlex.quote(spec.name)}"
     )

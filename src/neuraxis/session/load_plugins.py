@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,7 @@ def build_registry(
     try:
         named = [
             plugin
-            for source in plugins
+            for source in _once(plugins)
             for plugin in _load_source(
                 check_outside(source, workspace), workspace, closing, secrets, strict
             )
@@ -79,6 +79,22 @@ def build_registry(
         raise
     registry.closing = tuple(closing)
     return registry
+
+
+def _once(plugins: Iterable[Any]) -> Iterator[Any]:
+    """Yield the sources.
+
+    Raises:
+        ConfigError: one is listed twice.
+    """
+    seen: dict[Any, Any] = {}
+    for source in plugins:
+        key = source if isinstance(source, str | Path) else id(source)
+        if key in seen:
+            name = getattr(source, "__name__", None) or f"{source!r:.80}"
+            raise ConfigError(f"plugins: {name}: it is listed twice; leave one out")
+        seen[key] = source
+        yield source
 
 
 def _load_source(

@@ -11,7 +11,7 @@ from functools import wraps
 from inspect import iscoroutinefunction, signature
 from os import PathLike
 from pathlib import Path
-from types import FunctionType, NoneType
+from types import FunctionType, ModuleType, NoneType
 from typing import Any, TypeVar, cast, get_args
 
 from neuraxis.errors import ConfigError
@@ -162,12 +162,15 @@ def _check_model(model: Any) -> None:
     missing = [part for part in _PARTS if not hasattr(model, part)]
     if isinstance(model, str) or not (missing or isinstance(model, type)):
         return
-    hint = (
-        f"; write {model.__name__}(...)"
-        if isinstance(model, type)
-        else f", which has no {' or '.join(missing)}; docs/models.md shows a model "
-        "of your own"
-    )
+    if isinstance(model, FunctionType):
+        hint = f"; a function is a plugin: write plugins=[{model.__name__}]"
+    elif isinstance(model, type):
+        hint = f"; write {model.__name__}(...)"
+    else:
+        hint = (
+            f", which has no {' or '.join(missing)}; docs/models.md shows a model of "
+            "your own"
+        )
     raise ConfigError(f"model: expected {_MODEL}, got {describe_given(model)}{hint}")
 
 
@@ -231,8 +234,9 @@ def _check_plugins(value: Any) -> None:
     hint = ""
     if is_text:
         hint = f"; write plugins=[{str(value)!r}]"
-    elif is_callable:
-        hint = f"; write plugins=[{getattr(value, '__name__', '...')}]"
+    elif is_callable or isinstance(value, ModuleType):
+        name = str(getattr(value, "__name__", "..."))
+        hint = f"; write plugins=[{name.rpartition('.')[2]}]"
     raise ConfigError(f"plugins: expected a list, got {describe_given(value)}{hint}")
 
 
@@ -336,7 +340,12 @@ def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
         )
     kind = cast("type[Any]", type(attach))
     if isinstance(attach, str | bytes) or not hasattr(kind, "__iter__"):
-        refuse("attach", "a list of paths or objects, [...]", attach)
+        is_path = isinstance(attach, str | Path)
+        hint = f"; write attach=[{str(attach)!r}]" if is_path else ", [...]"
+        raise ConfigError(
+            "attach: expected a list of paths or objects, got "
+            f"{describe_given(attach)}{hint}"
+        )
     _check_watch(watch)
 
 

@@ -173,6 +173,8 @@ def test_talk_is_declined_with_what_can_be_done(tmp_path: Path, request_: str) -
     assert answer.text.count("\n- ") == 3
     assert "Fetch www.python.org" in answer.text
     assert "-m openai:NAME" in answer.text
+    assert 'Session("openai:NAME")' in answer.text
+    assert answer.error == ""  # docs/sessions.md says where the reason is
 
 
 def test_N6_a_chain_by_reference_over_tables(tmp_path: Path) -> None:

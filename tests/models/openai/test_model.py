@@ -821,7 +821,7 @@ async def test_no_server(unused_tcp_port_factory: Callable[[], int]) -> None:
     with pytest.raises(
         ModelUnavailable,
         match=rf":{port}: cannot be reached: .*\. Is the server started, and on this "
-        rf"port\? Usual are 11434 for Ollama .*:{port}/v1 is what .*openai\.base_url",
+        rf"port\? Usual are 11434 for Ollama .*:{port}/v1 comes .*openai\.base_url",
     ):
         await complete(model, PROMPT)
     await model.close()

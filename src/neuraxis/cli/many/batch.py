@@ -41,14 +41,19 @@ class _Row(Struct, frozen=True, kw_only=True):
     request: str
 
 
-@click.command(short_help="Answer the requests of a file.")
+@click.command(short_help="Answer all requests in a file.")
 @click.argument("file", type=click.Path(path_type=Path))
 @session_options()
-@click.option("--at-once", type=click.IntRange(1), default=20, help="Default: 20.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")
+@click.option(
+    "--at-once",
+    type=click.IntRange(1),
+    default=20,
+    help="Maximum requests that run at once; default: 20.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @answers_alone
 def batch(file: Path, at_once: int, quiet: bool, **options: Any) -> int:
-    """Answer each line of FILE, several at a time.
+    """Answer the requests in FILE, one per line, several at a time.
 
     A line is {"id": …, "request": …}, or a text in quotes. Each answer is printed as a
     JSON line when it is complete. Run the command again to continue a batch that was
@@ -105,8 +110,12 @@ def _rows(file: Path) -> list[_Row]:
 def _parsed(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"{_EXPECTED}; it is no JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        # its own line number would be 1, whichever line of the file it is
+        place = f" from column {error.colno} on" if error.pos else ""
+        raise ValueError(f"{_EXPECTED}; it is not JSON{place}") from None
+    except ValueError as error:  # a number of too many digits
+        raise ValueError(f"{_EXPECTED}; {error}") from None
 
 
 def _row(value: Any, number: str) -> _Row:

@@ -23,8 +23,8 @@ def unreachable(endpoint: Endpoint, reason: str) -> str:
     """Return a hint about a server that could not be reached."""
     parts = urlsplit(endpoint.url)
     address = (
-        f"Its address {endpoint.url} is what the model's name, --base-url, the setting "
-        f"{endpoint.says_where} says; `neuraxis models test` tries it"
+        f"The address {endpoint.url} comes from the model's name, --base-url, "
+        f"the setting {endpoint.says_where}. Try it with `neuraxis models test`"
     )
     if "CERTIFICATE" in reason:
         return (

@@ -15,8 +15,9 @@ WHO = "This is the offline planner: rules, no language model."
 """Printed by the command line before each run; a decline does not repeat it."""
 TEACH = "Commands with examples are matched more reliably (docs/plugins.md)."
 OTHER = (
-    "For anything else choose a language model: `-m openai:NAME`, "
-    "`-m http://HOST/v1#NAME` or `-m local:FILE.gguf` (docs/models.md)."
+    "For anything else choose a language model: openai:NAME, http://HOST/v1#NAME or "
+    "local:FILE.gguf, with `-m openai:NAME` on the command line, "
+    '`Session("openai:NAME")` in Python (docs/models.md).'
 )
 
 

@@ -408,10 +408,11 @@ def _check(function: Callable[..., Any], options: Options, caller: Caller) -> No
     """Report a function's mistakes now, though its schema is built later."""
     spot = spot_of(function)
     if more := starred(function):
+        instead = f"a list, such as {more}: list[str]"
+        if inspect.isbuiltin(function):
+            instead = f"a function of your own, which calls {function.__name__}"
         raise bad_function(
-            spot,
-            f"*{more}: a call gives each argument by its name; write a list, such as "
-            f"{more}: list[str]",
+            spot, f"*{more}: a call gives each argument by its name; write {instead}"
         )
     if wrong := unbound(function, caller.hints):
         raise bad_function(spot, wrong)

@@ -84,13 +84,22 @@ def attach(function: Any, name: str, marked: object) -> None:
 def starred(function: Any) -> str:
     """Return the name of a function's `*args`, unless a `partial` bound them."""
     code = code_of(function)
-    if (
-        isinstance(function, partial)
-        or code is None
-        or not code.co_flags & inspect.CO_VARARGS
-    ):
+    if isinstance(function, partial):
+        return ""
+    if code is None:
+        return _starred_builtin(function) if inspect.isbuiltin(function) else ""
+    if not code.co_flags & inspect.CO_VARARGS:
         return ""
     return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+
+
+def _starred_builtin(function: Any) -> str:
+    """Return the name of the `*args` of a function in C."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ""  # whoever reads its parameters reports this
+    return next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), "")
 
 
 def unbound(function: Any, names: Iterable[str]) -> str:
