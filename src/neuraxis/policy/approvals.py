@@ -77,6 +77,8 @@ class Approvals(Struct, kw_only=True):
     clock: Callable[[], float] = time.monotonic
     offered: set[str] = set()
     """The wider yeses that hold for this session, in their words."""
+    said_no: set[str] = set()
+    """Digests of calls that were refused last: no wider yes covers them."""
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     """A person is asked one thing at a time: the next may be in what they answer."""
     steps: Sequence[Step] = ()

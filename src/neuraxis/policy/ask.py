@@ -27,6 +27,7 @@ from neuraxis.policy.gate import Gate, NobodyToAsk
 from neuraxis.policy.lost_lines import lost_of_call
 from neuraxis.policy.provenance.labels import describe_traced
 from neuraxis.policy.provenance.words import is_own
+from neuraxis.sandbox.files.paths import normal
 from neuraxis.specs import Json
 
 _LOG = logging.getLogger("neuraxis.policy")
@@ -211,12 +212,20 @@ def is_allowed(facts: Facts, decision: Decision, gate: Gate) -> bool:
     """Whether a person said yes beforehand, or to more than this call."""
     approvals, step = gate.approvals, facts.step
     offers = {*decision.offers, *map(call_errors.also_own, decision.offers)}
+    is_covered = not approvals.offered.isdisjoint(offers)
     return (
         approvals.always(step.tool)
         or approvals.always(step.call.target)
-        or not approvals.offered.isdisjoint(offers)
+        or (is_covered and key_of(facts) not in approvals.said_no)
         or approvals.holds(digest_of(facts))
     )
+
+
+def key_of(facts: Facts) -> str:
+    """Return the digest of a call, or of the files that it would change."""
+    command = facts.step.command
+    paths: Json = [[use, normal(path)] for _, path, use in facts.uses if use != "read"]
+    return call_digest(command.plugin.name, command.spec, paths or facts.arguments)
 
 
 def _origins_of(facts: Facts) -> dict[str, str]:

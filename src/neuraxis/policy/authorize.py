@@ -17,6 +17,7 @@ from neuraxis.policy.ask import (
     ask_person,
     digest_of,
     is_allowed,
+    key_of,
     own_no,
     question_of,
     shown_call,
@@ -26,6 +27,7 @@ from neuraxis.policy.deferred_questions import Waits
 from neuraxis.policy.free_files import is_document
 from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
+from neuraxis.policy.provenance.file_labels import label_of_file
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, describe
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.three_rules import host_of, sent_values
@@ -45,6 +47,7 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
     if no := own_no(step.call.id, gate):
+        gate.approvals.said_no.add(key_of(facts))
         raise _refused(no, decision, step)
     if decision.verdict == "ask":
         await _ask(decision, facts, gate)
@@ -73,7 +76,8 @@ def _answers(facts: Facts, gate: Gate) -> Label:
     label = origins.answers(step, facts.traced)
     if marks.files:
         stays = facts.named("change", "move", "remove")
-        kept = OWN.union(*(origins.of_file(gate.workspace, path) for path in stays))
+        given = origins, gate.workspace, gate.files
+        kept = OWN.union(*(label_of_file(*given, path) for path in stays))
         moved = any(use == "remove" for _, use in marks.files)
         origins.keeps(step.call.id, kept, moved=moved)
     for _, value in sent_values(facts.arguments, marks.sends_out):
@@ -113,7 +117,9 @@ async def _ask(decision: Decision, facts: Facts, gate: Gate) -> None:
         ask_ahead(step, gate)
         raise
     if no:
+        approvals.said_no.add(key_of(facts))
         raise _refused(no, decision, step)
+    approvals.said_no.discard(key_of(facts))
 
 
 def _refused(no: str, decision: Decision, step: Step) -> Refused:
@@ -158,4 +164,7 @@ async def ask_about_files(
     async with gate.approvals.one_by_one:
         # one file that changed meanwhile does not make the yes void: `CallFiles` leaves
         # that file as it is
-        return await ask_person(asked, lambda: asked.digest, gate)
+        no = await ask_person(asked, lambda: asked.digest, gate)
+    if no:
+        gate.approvals.said_no.add(key_of(facts))
+    return no

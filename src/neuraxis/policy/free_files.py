@@ -79,7 +79,8 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
         case "move" | "remove" if not os.path.lexists(workspace / name):
             return facts.step.command.is_builtin  # it fails, and says why
         case "remove":
-            return files is not None and files.is_new(name)
+            new = files is not None and files.is_new(name)
+            return new or (own and name in origins.earlier)
         case "move":
             known = written or is_named(name, request)
             ours = own or name in origins.files

@@ -16,7 +16,7 @@ from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
 from neuraxis.policy.free_files import is_document, is_free_file_use, is_plain
-from neuraxis.policy.provenance.copied_code import copied_code
+from neuraxis.policy.provenance.file_labels import copied_code
 from neuraxis.policy.provenance.labels import (
     ATTACHED,
     FILES,
@@ -115,9 +115,10 @@ def _carries(address: Traced, facts: Facts) -> bool:
     if not is_outside(address.label):
         return False
     others = OWN.union(*(one.label for one in facts.traced if one is not address))
+    sources = {origin.source for origin in address.label}
     return (
         is_private(others - address.label)
-        or (address.how == "text" and is_private(address.label))
+        or (is_private(address.label) and (address.how == "text" or len(sources) > 1))
         or any(
             origin.private and (not origin.open_world or origin in FILES | ATTACHED)
             for origin in address.label

@@ -13,6 +13,7 @@ from pathlib import Path as File
 from neuraxis.planning.plan import refs_of
 from neuraxis.planning.references import ITEM
 from neuraxis.policy.decision import Facts
+from neuraxis.policy.provenance.file_labels import label_of_file
 from neuraxis.policy.provenance.labels import FILES, OWN, How, Traced
 from neuraxis.policy.provenance.words import is_own, leaves
 from neuraxis.references.path import walk
@@ -70,7 +71,8 @@ def _contents(facts: Facts) -> Iterator[Traced]:
     for place, path, use in uses:
         label = OWN
         if use in ("read", "run"):
-            label = facts.origins.of_file(facts.workspace, path, run=use == "run")
+            given_files = facts.origins, facts.workspace, facts.files
+            label = label_of_file(*given_files, path, run=use == "run")
         if label:
             yield Traced(path=place, value=path, label=label, how="file")
         elif _has_near(facts.workspace, path):

@@ -18,6 +18,7 @@ from neuraxis.events import SessionStarted
 from neuraxis.execution.nested import (
     ParentRun,
     translate_path,
+    translate_paths,
     workspace_paths,
 )
 from neuraxis.messages import Call, Message
@@ -70,6 +71,8 @@ class Inherited(Struct, frozen=True, kw_only=True):
         )
         origins = Origins(
             files={name: label for name, label in files if name is not None},
+            copies={*translate_paths(outer_origins.copies, paths)},
+            copied={*translate_paths(outer_origins.copied, paths)},
             request=list(outer_origins.request),
             # the parent's model may have written what it read into the request
             private=outer_origins.private - {self.outer.call_id.partition(".")[0]},

@@ -124,7 +124,7 @@ def undo_last(
         return False  # in an event loop, the caller passes `changed_since`
 
     undone = files.undo(agree)
-    for path in undone.restored:
+    for path in (*undone.restored, *undone.removed):
         origins.restored(path)
     return undone
 

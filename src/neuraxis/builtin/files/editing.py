@@ -7,6 +7,7 @@ form.
 from __future__ import annotations
 
 import codecs
+import re
 
 from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
@@ -67,8 +68,8 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> byte
     first = text.find(old)
     if first < 0:
         hint = ""
-        if (similar := text.casefold().find(old.casefold())) >= 0:
-            hint = f" It has {quote(text[similar : similar + len(old)])}."
+        if similar := re.search(re.escape(old), text, re.IGNORECASE):
+            hint = f" It has {quote(similar[0])}."
         raise CommandError(
             f"{path!r} does not hold the passage {quote(old)}; nothing was changed."
             f"{hint} Read the file and write the passage exactly as it stands there."

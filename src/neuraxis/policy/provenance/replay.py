@@ -77,7 +77,8 @@ class _Past(Struct):
             case AssetStored() if event.id not in self.started:  # attached
                 own = PROGRAM if event.own else ATTACHED
                 label = own if origins.handed is None else self.given
-                origins.is_made_of(label, event.id)
+                origins.adds(event.id, label)
+                origins.unseen.append(event.id)
             case CallStarted():
                 self.started.add(event.id)
                 self.running[event.id,] = (event.arguments, event.shown)

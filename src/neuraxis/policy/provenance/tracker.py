@@ -8,10 +8,8 @@ outside, or commands whose results depend on their arguments only.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from copy import copy
-from pathlib import Path as File
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,7 +32,6 @@ from neuraxis.policy.provenance.labels import (
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.path import RESPONSE
 from neuraxis.sandbox.files.paths import normal
-from neuraxis.sandbox.files.walk import walk_tree
 from neuraxis.schema.annotations import is_covered
 
 
@@ -159,21 +156,6 @@ class Origins(Struct):
         if label:
             self.results[f"{step.call.id}.{ITEM}"] = label
 
-    def of_file(self, workspace: File, path: str, *, run: bool = False) -> Label:
-        """Return the label of a file or folder; `run`: a script's input.
-
-        What the runtime did not write for the user is outside.
-        """
-        name = "." if run else normal(path)
-        full = workspace / name
-        if full.is_dir():
-            label = OWN.union(*self.files.values())
-            there = (File(at, one) for at, _, names in walk_tree(full) for one in names)
-            inside = (os.path.relpath(one, workspace) for one in there)
-            known = all(normal(one) in self.files for one in inside)
-            return label if known else label | FILES
-        return self.files.get(name, FILES if os.path.lexists(full) else OWN)
-
     def answers(self, step: Step, traced: Sequence[Traced]) -> Label:
         """Return the label of a call's result; store it before running."""
         call_id = step.call.id
@@ -198,7 +180,9 @@ class Origins(Struct):
             return False
         if item.how == "file":  # a script reads more than itself
             is_run = step.command.marks.file_use(item.path) == "run"
-            return is_run or normal(str(item.value)) not in self.earlier
+            name = normal(str(item.value))
+            known = name in self.earlier and item.label == self.files.get(name)
+            return is_run or not known or name in self.copies
         is_asset = item.how == "reference" and step.command.spec.effects.readonly
         return is_asset or item.how == "near"
 
@@ -272,7 +256,8 @@ class Origins(Struct):
                 self.copying.add(call_id)
 
     def restored(self, path: str) -> None:
-        """Record a file that `undo` brought back, with its old origin."""
+        """Record a file that `undo` brought back: others may have written it."""
+        self.files.pop(normal(path), None)
         if normal(path) in self.copied:
             self.wrote(path, FILES)
 

@@ -88,6 +88,17 @@ class FileHistory:
         written = self._written_digests().get(path)
         return bool(written) and self._digest_of(path) == written
 
+    def is_as_left(self, path: str) -> bool:
+        """Return whether a file is as this session's last change of it left it.
+
+        True also if the session did not change it.
+        """
+        for run in range(self._run, 0, -1):
+            changes = self._changes.get((run, path))
+            if changes and run not in self._undone:
+                return changes[-1].after == self._digest_of(path)
+        return True
+
     def is_users(self, path: str) -> bool:
         """Return whether a file exists that is not the runtime's own."""
         path = self._normal_path(operations.spelled(path))
