@@ -44,7 +44,7 @@ def label_of_file(
 
 
 def copied_code(origins: Origins, path: str) -> Label:
-    """Return the label of what a script or its modules copied from outside."""
+    """Return the label of what a script or its modules copied."""
     own = normal(path)
     return OWN.union(
         *(

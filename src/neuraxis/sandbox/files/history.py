@@ -89,7 +89,7 @@ class FileHistory:
         return bool(written) and self._digest_of(path) == written
 
     def is_as_left(self, path: str) -> bool:
-        """Return whether a file is as this session's last change of it left it.
+        """Return whether a file is as this session left it.
 
         True also if the session did not change it.
         """
