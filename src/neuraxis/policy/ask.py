@@ -222,7 +222,7 @@ def is_allowed(facts: Facts, decision: Decision, gate: Gate) -> bool:
 
 
 def key_of(facts: Facts) -> str:
-    """Return the digest of a call, or of the files it would change."""
+    """Return the digest of a call, or of its files."""
     command = facts.step.command
     paths: Json = [[use, normal(path)] for _, path, use in facts.uses if use != "read"]
     return call_digest(command.plugin.name, command.spec, paths or facts.arguments)
