@@ -7,7 +7,6 @@ form.
 from __future__ import annotations
 
 import codecs
-import re
 
 from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
@@ -68,8 +67,9 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> byte
     first = text.find(old)
     if first < 0:
         hint = ""
-        if similar := re.search(re.escape(old), text, re.IGNORECASE):
-            hint = f" It has {quote(similar[0])}."
+        similar = (lower := text.lower()).find(old.lower())
+        if similar >= 0 and len(lower) == len(text):  # else it stands elsewhere
+            hint = f" It has {quote(text[similar : similar + len(old)])}."
         raise CommandError(
             f"{path!r} does not hold the passage {quote(old)}; nothing was changed."
             f"{hint} Read the file and write the passage exactly as it stands there."
