@@ -3,76 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neuraxis import Session, agent, command
-from neuraxis.events import ApprovalAsked
+from neuraxis import agent
 from neuraxis.journal.sqlite import SqliteJournal
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.sandbox.process.run import probe
-from neuraxis.settings import Settings
+from policy_talk import Call, Talk, open_page
 
-Call = dict[str, Any]
 SALES = "city,units\nLyon,3\nTurin,4\n"
 REPORT = "open('sales_report.md', 'w').write(open('sales.csv').read())"
 SHARES = f"{REPORT}\nopen('sales_report.md', 'a').write('42 %')"
 PAGE = {"tool": "open_page", "url": "https://a.test/"}
 
 
-@command(
-    effects={"kind": "read", "others_write": True, "public": True}, sends_out=["url"]
-)
-def open_page(url: str) -> str:
-    """Open a page."""
-    return f"The page of {url}."
-
-
-class Talk:
-    """A session of scripted replies, and what it asked during a request."""
-
-    def __init__(self, folder: Path, earlier: str = "", **given: Any) -> None:
-        self.replies: list[str] = []
-        self.asked: list[ApprovalAsked] = []
-        self.say: Callable[[ApprovalAsked], bool] = lambda asked: False
-        helper = agent(
-            "helper",
-            "Helps.",
-            model=ScriptedModel([json.dumps([PAGE]), "It was read."]),
-            plugins=[open_page],
-            effects="read",
-        )
-        given |= {
-            "model": ScriptedModel(lambda prompt: self.replies.pop(0)),
-            "plugins": [f"neuraxis:{name}" for name in ("files", "python_file")],
-            "workspace": folder,
-            "settings": Settings(),
-            "approve": self.approve,
-        }
-        given["plugins"] += ["neuraxis:assets", open_page, helper]
-        opened = Session.open(earlier, **given) if earlier else Session(**given)
-        self.session = opened
-
-    def approve(self, asked: ApprovalAsked) -> bool:
-        self.asked.append(asked)
-        return self.say(asked)
-
-    def ask(
-        self, request: str, *plans: list[Call], attach: Sequence[Path] = ()
-    ) -> list[ApprovalAsked]:
-        self.asked.clear()
-        self.replies += [*map(json.dumps, plans), "Done."]
-        self.session.run_sync(request, attach=attach)
-        return [*self.asked]
+def helper() -> Any:
+    """An agent that reads a page."""
+    return agent(
+        "helper",
+        "Helps.",
+        model=ScriptedModel([json.dumps([PAGE]), "It was read."]),
+        plugins=[open_page],
+        effects="read",
+    )
 
 
 @pytest.fixture
 def talk(tmp_path: Path) -> Talk:
     (tmp_path / "sales.csv").write_text(SALES, encoding="utf-8")
-    return Talk(tmp_path)
+    return Talk(tmp_path, plugins=[helper()])
 
 
 def read(path: str) -> Call:
@@ -270,7 +232,7 @@ def test_a_session_that_is_opened_again_goes_on_with_its_last_request(
     talk = Talk(tmp_path / "w", journal=journal)
     talk.ask("Sum up sales.csv in sums.md", [read("sales.csv")], [write("sums.md")])
     talk.session.close()
-    later = Talk(tmp_path / "w", talk.session.id, journal=journal)
+    later = Talk(tmp_path / "w", earlier=talk.session.id, journal=journal)
     assert not later.ask("Make it shorter", [write("sums.md", "short")])
     later.session.close()
     journal.close()

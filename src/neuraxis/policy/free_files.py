@@ -150,7 +150,7 @@ def _is_meant(name: str, request: Iterable[str], workspace: File) -> bool:
 
 
 def _in_capitals(path: str) -> bool:
-    """Whether a name is in capitals, as programs look for."""
+    """Whether a name is in capitals, like files that programs look for."""
     stem = os.path.splitext(os.path.basename(path))[0]
     return stem.isupper() and not any(map(str.isdigit, stem))
 

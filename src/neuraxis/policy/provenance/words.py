@@ -140,9 +140,9 @@ def _line(found: Iterable[str]) -> str:
     return f" {' '.join(folded)} "
 
 
-# a request is compared with each of a plan's values
 @lru_cache(maxsize=8)
 def _line_of(text: str) -> str:
+    """Return a request's tokens in one line, in which values are found."""
     return _line(tokens(text))
 
 
