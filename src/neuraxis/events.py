@@ -153,6 +153,8 @@ class CallFinished(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     wrote: tuple[str, ...] = ()
     """Files of the workspace that it wrote, relative to it."""
+    copied: tuple[str, ...] | None = None
+    """Those that hold others' text word for word; null: not known."""
     part_of: str = ""
     """Id of the `for_each` step, for a call of one item."""
     shown: bool = False
@@ -234,6 +236,8 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     """Of a question that waits: the arguments as the model wrote them."""
     parameters: Json = None
     """Of a question that waits: the JSON Schema of the arguments."""
+    refuses: tuple[str, ...] = ()
+    """What a no refuses, against wider answers too: digests of calls or their files."""
 
     @property
     def calls(self) -> tuple[Json, ...]:

@@ -56,13 +56,11 @@ def read_calls(
             return None
         if not tool[-1].isalnum() or not _OWN.isdisjoint(intent):
             return None
-        if any(key.startswith("$") for key in intent):
+        if [key for key in intent if key.startswith("$")]:
             return None
         intents.append((tool, intent))
-    return (
-        tuple(
-            Call(id=next_id(), plugin=None, command=tool, arguments=intent)
-            for tool, intent in intents
-        )
-        or None
-    )
+    calls = [
+        Call(id=next_id(), plugin=None, command=tool, arguments=intent)
+        for tool, intent in intents
+    ]
+    return tuple(calls) or None

@@ -40,7 +40,8 @@ def check_loop_limits(plan: Plan, usage: Usage, budget: Budget) -> Plan:
 
     Only literal lists are checked: other lists are known when the loop runs.
     """
-    if plan.problems or all(step.loop is None for step in plan.steps):
+    loops = [step for step in plan.steps if step.loop is not None]
+    if plan.problems or not loops:
         return plan
     expected = Usage(steps=usage.steps, by_tool=dict(usage.by_tool))
     errors_found: list[tuple[str, CallError]] = []

@@ -71,6 +71,7 @@ def report_finished(result: Result, runtime: Runtime, step: Step | None = None) 
     """Report how a step, or one item of it, ended."""
     call, value, origins = result.call, result.value, runtime.gate.origins
     part_of = "" if step is None else step.part_of
+    wrote = origins.ended(call.id) if origins.written else ()
     if part_of:
         value = _json_view(value)  # the object itself is stored with the whole list
     error = None if result.error is None else call_errors.to_json(result.error)
@@ -88,7 +89,8 @@ def report_finished(result: Result, runtime: Runtime, step: Step | None = None) 
             seconds=result.seconds,
             part_of=part_of,
             shown=result.shown,
-            wrote=origins.ended(call.id) if origins.written else (),
+            wrote=wrote,
+            copied=origins.copies_among(wrote) if wrote else None,
         )
     )
 

@@ -11,7 +11,7 @@ import time
 from neuraxis import call_errors
 from neuraxis.assets.copying import copy_value
 from neuraxis.assets.json_view import drain
-from neuraxis.assets.store import Stored
+from neuraxis.assets.store import Prepared, Stored
 from neuraxis.assets.unfolding import PARTS, unfolds
 from neuraxis.engines import GIVEN_UP
 from neuraxis.errors import StorageError
@@ -131,20 +131,11 @@ async def _store(
     runtime: Runtime,
 ) -> Result:
     """Store the response inline or as an asset; return the call's result."""
-    call: Call = step.call
-    command, large = step.command, is_large(value)
-    if step.item is not None:  # the list of all items is stored as a whole
-        stored = Stored(
-            stored=False,
-            value=await in_thread_if(large, lambda: copy_value(drain(value))),
-        )
-    else:
-        name, assets = command.spec.name, runtime.assets
-        prepared = await in_thread_if(large, assets.prepare, call.id, name, value)
-        stored = assets.put(prepared)
-    warnings += await in_thread_if(
-        large, _contract_warnings, call, command, stored, runtime
+    call, command = step.call, step.command
+    prepared, warned = await in_thread_if(
+        is_large(value), _prepare, step, value, runtime
     )
+    stored = runtime.assets.put(prepared)
     report_stored(call.id, stored, runtime.emit)
     error: CallError | None = declared_failure(call, command, stored.value)
     return Result(
@@ -156,9 +147,22 @@ async def _store(
         stored=stored.stored,
         shown=call.id in runtime.shown,
         error=error,
-        warnings=warnings,
+        warnings=(*warnings, *warned),
         seconds=time.perf_counter() - started,
     )
+
+
+def _prepare(
+    step: Step, value: object, runtime: Runtime
+) -> tuple[Prepared, tuple[str, ...]]:
+    """Copy a response for its asset; check it against the manifest's schema."""
+    call, command = step.call, step.command
+    if step.item is not None:  # the list of all items is stored as a whole
+        stored = Stored(stored=False, value=copy_value(drain(value)))
+        prepared = Prepared(asset_id=call.id, stored=stored)
+    else:
+        prepared = runtime.assets.prepare(call.id, command.spec.name, value)
+    return prepared, _contract_warnings(call, command, prepared.stored, runtime)
 
 
 def _contract_warnings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from neuraxis.errors import SessionBusy
@@ -15,7 +16,7 @@ class MemoryJournal:
     """Journal in memory, with a list of events for each session."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, list[tuple[float, Event]]] = {}
+        self._sessions: defaultdict[str, list[tuple[float, Event]]] = defaultdict(list)
         """Events of each session, with their times."""
         self._open: set[str] = set()
 
@@ -41,7 +42,7 @@ class MemoryJournal:
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
         """Append an event."""
-        self._sessions.setdefault(session, []).append((time.time(), event))
+        self._sessions[session].append((time.time(), event))
 
     def read(self, session: str) -> Sequence[Entry]:
         """Return all events of a session, oldest first."""

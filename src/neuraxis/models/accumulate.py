@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import AsyncIterable
 
 from msgspec.structs import replace
 
@@ -85,12 +85,7 @@ class Joiner:
                 f"{name}: the stream ended without a finish reason, so it is not "
                 "known whether the reply is whole"
             )
-        ids = {
-            index: parts.id or f"call_{index}"
-            for index, parts in sorted(self._calls.items())
-        }
-        calls = self._complete_calls(ids)
-        as_given = [call.id for call in calls] == [*ids.values()]
+        calls, as_given = self._complete_calls() if self._calls else ((), True)
         return Completion(
             text="".join(self._text),
             tool_calls=calls,
@@ -102,12 +97,16 @@ class Joiner:
             model=self._model,
         )
 
-    def _complete_calls(self, server_ids: Mapping[int, str]) -> tuple[NativeCall, ...]:
-        """Return the calls, each with a unique id.
+    def _complete_calls(self) -> tuple[tuple[NativeCall, ...], bool]:
+        """Return the calls with unique ids, and whether these are as given.
 
         A call that the server repeats under its id is one call; other calls under the
         same id get different ids, since results are matched by id.
         """
+        server_ids = {
+            index: parts.id or f"call_{index}"
+            for index, parts in sorted(self._calls.items())
+        }
         calls: dict[NativeCall, str] = {}
         ids: set[str] = set()
         for index, call_id in server_ids.items():
@@ -120,7 +119,9 @@ class Joiner:
                 call_id = f"{call_id}_{index}"
             ids.add(call_id)
             calls[call] = call_id
-        return tuple([replace(call, id=call_id) for call, call_id in calls.items()])
+        complete = [replace(call, id=call_id) for call, call_id in calls.items()]
+        as_given = [call.id for call in complete] == [*server_ids.values()]
+        return tuple(complete), as_given
 
 
 class _CallParts:

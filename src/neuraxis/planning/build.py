@@ -53,6 +53,7 @@ def build(
     if len(calls) > most_steps:
         error = call_errors.too_many_steps(len(calls), most_steps)
         return Plan(problems=(error,), at_fault=("",))
+    loops = [call for call in calls if call.for_each is not None]
     work = PlanBuilder(
         calls=calls,
         known_assets=known_assets,
@@ -60,7 +61,7 @@ def build(
         templates=templates,
         lenient=lenient,
         params=params,
-        loops=any(call.for_each is not None for call in calls),
+        loops=bool(loops),
     )
     _number(work)
     steps: list[Step] = []
@@ -115,7 +116,7 @@ def _number(work: PlanBuilder) -> None:
             )
             work.add_error(index, _invalid_param_error(index, [fault], work))
         names.setdefault(call.name, index)
-    work.ids = tuple(call.id for call in work.calls)
+    work.ids = tuple([call.id for call in work.calls])
     work.names, work.indexes = names, indexes
 
 

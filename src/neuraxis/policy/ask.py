@@ -171,6 +171,7 @@ def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
         origins=_origins_of(facts),
         summary=call_errors.summary(step.tool, call["arguments"], decision.reason),
         offers=decision.offers,
+        refuses=(key_of(facts),),
     )
 
 

@@ -160,6 +160,7 @@ async def ask_about_files(
         digest=digest_of(facts),
         summary=call_errors.summary(step.tool, step.arguments, reason),
         offers=decision.offers,
+        refuses=(key_of(facts),),
     )
     async with gate.approvals.one_by_one:
         # one file that changed meanwhile does not make the yes void: `CallFiles` leaves

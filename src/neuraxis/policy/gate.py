@@ -70,7 +70,7 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         files=gate.files,
     )
     traced = trace(facts)
-    own = [*_own_files(facts)] if facts.marks.changes_files else []
+    own = [*_own_files(facts)] if facts.marks.files else []
     if traced or own:
         facts = replace(facts, traced=traced, own=own)
     plugin, spec = step.command.plugin.name, step.command.spec

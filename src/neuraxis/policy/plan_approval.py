@@ -62,6 +62,7 @@ def plan_question(
         plan=tuple(call for asked in calls for call in asked.calls),
         summary=summary,
         offers=_offers([asked.offers for asked in calls]),
+        refuses=tuple(key for asked in calls for key in asked.refuses),
     )
 
 

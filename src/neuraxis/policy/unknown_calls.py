@@ -22,6 +22,8 @@ from neuraxis.events import (
 )
 from neuraxis.specs import Json
 
+TELLING = frozenset({CallStarted, CallFinished, SessionStarted, MessageSent})
+"""Events that can tell of such a call; the others need not be recorded."""
 _CODES = frozenset({"outcome_unknown", "cancelled", "timeout"})
 """Errors of calls that may have had their effect."""
 
@@ -34,18 +36,16 @@ class UnknownCalls(Struct, kw_only=True):
 
     def record(self, event: Event | Unknown) -> None:
         """Take up one event."""
-        kind = event.__class__
-        if kind is CallStarted:
-            started = cast("CallStarted", event)
-            self._running.pop(started.part_of, None)  # each item has its own outcome
-            if started.effects == "once" and started.items is None:
-                self._began(started)
-        elif kind is CallFinished:
-            if self._running or self._unknown:
-                self._ended(cast("CallFinished", event))
-        elif self._running and (
-            kind is SessionStarted
-            or (isinstance(event, MessageSent) and event.sender == "user")
+        if isinstance(event, CallStarted):
+            self._running.pop(event.part_of, None)  # each item has its own outcome
+            if event.effects == "once" and event.items is None:
+                self._began(event)
+        elif not (self._running or self._unknown):
+            return
+        elif isinstance(event, CallFinished):
+            self._ended(event)
+        elif isinstance(event, SessionStarted) or (
+            isinstance(event, MessageSent) and event.sender == "user"
         ):
             self._unknown |= self._running  # cut off: nobody will tell how they ended
             self._running.clear()

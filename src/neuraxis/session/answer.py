@@ -201,16 +201,13 @@ def answer_of(
     return Answer(
         text="\n\n".join(state.texts),
         outcome=outcome,
-        calls=tuple(
-            replace(item, value=config.assets.returned(item.call.id, item.value))
-            if item.status == "done"
-            else item
-            for item in state.results
-        ),
+        calls=tuple([_as_returned(result, config.assets) for result in state.results]),
         assets=tuple(
-            StoredAsset(id=result.call.id, read=partial(_stored, result, config.assets))
-            for result in state.results
-            if result.stored
+            [
+                StoredAsset(id=item.call.id, read=partial(_stored, item, config.assets))
+                for item in state.results
+                if item.stored
+            ]
         ),
         files=state.existing_files(config.workspace),
         usage=state.usage + runtime.usage.tokens,
@@ -221,6 +218,14 @@ def answer_of(
         plans=tuple(state.plans),
         checked=state.output,
     )
+
+
+def _as_returned(result: Result, assets: AssetStore) -> Result:
+    """Return a result with the object that its command returned."""
+    value = assets.returned(result.call.id, result.value)
+    if result.status != "done" or value is result.value:
+        return result
+    return replace(result, value=value)
 
 
 async def embed_assets(text: str, config: RunConfig, state: RunState) -> str:

@@ -171,8 +171,8 @@ class RunState(Struct):
 
     def existing_files(self, workspace: Path) -> tuple[str, ...]:
         """Return the files that the run wrote and that still exist."""
-        files = dict.fromkeys(self.files)
-        return tuple(path for path in files if os.path.lexists(workspace / path))
+        files = [*dict.fromkeys(self.files)]
+        return tuple([path for path in files if os.path.lexists(workspace / path)])
 
 
 def runtime_of(

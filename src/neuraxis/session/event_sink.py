@@ -30,7 +30,7 @@ from neuraxis.execution.nested import ParentRun
 from neuraxis.formatting import check_flag
 from neuraxis.journal import Journal
 from neuraxis.journal.memory import MemoryJournal
-from neuraxis.policy.unknown_calls import UnknownCalls, settlement
+from neuraxis.policy.unknown_calls import TELLING, UnknownCalls, settlement
 from neuraxis.session.run import RunLock
 from neuraxis.session.watch import Watch
 
@@ -100,7 +100,8 @@ class EventSink:
         """
         kind = event.__class__
         if kind not in NOT_STORED:
-            self._unknown.record(event)
+            if kind in TELLING:
+                self._unknown.record(event)
             try:
                 self._journal.append(
                     self._session, event, durable=kind in _WRITE_AT_ONCE

@@ -441,8 +441,10 @@ def _report_results(
     visible = visible_results(plan, results, config.show_results)
     for message in with_shown_assets(config.dialect.answer(visible), results):
         history.append(message)
-        sent = MessageSent(sender="system", receiver="model", content=message.content)
-        emit(replace(sent, assets=message.assets))
+        text, assets = message.content, message.assets
+        emit(
+            MessageSent(sender="system", receiver="model", content=text, assets=assets)
+        )
     if state.declined:
         raise Stop("declined", state.declined)
 

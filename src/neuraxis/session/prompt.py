@@ -50,15 +50,18 @@ def remaining_budget(budget: Budget, usage: Usage, seconds: float) -> str:
         usage: calls and replies so far, with the requested reply.
         seconds: since the run began.
     """
-    calls = max(budget.steps - usage.steps, 0)
+    calls = budget.steps - usage.steps
     replies = budget.model_calls - usage.model_calls + 1
-    time = max(budget.seconds - seconds, 0.0)
+    time = budget.seconds - seconds
     tight = (
         calls <= TIGHT * budget.steps
-        or replies <= max(TIGHT * budget.model_calls, 2)
+        or replies <= 2
+        or replies <= TIGHT * budget.model_calls
         or time < TIGHT * budget.seconds  # never true without a limit
     )
-    return call_errors.budget_left(calls, replies, time) if tight else ""
+    if not tight:
+        return ""
+    return call_errors.budget_left(max(calls, 0), replies, max(time, 0.0))
 
 
 def with_status(

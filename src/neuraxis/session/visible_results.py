@@ -56,9 +56,11 @@ def visible_results(
 
 def with_shown_assets(
     messages: Sequence[Message], results: Sequence[Result]
-) -> list[Message]:
+) -> Sequence[Message]:
     """Return the messages; the last one names the pictures of the results."""
-    shown = tuple(result.call.id for result in results if result.shown)
+    shown = tuple([result.call.id for result in results if result.shown])
+    if not shown:
+        return messages
     return [*messages[:-1], replace(messages[-1], assets=shown)]
 
 

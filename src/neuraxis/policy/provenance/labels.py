@@ -45,12 +45,12 @@ PROGRAM: Label = frozenset((Origin(source="the program", private=True),))
 
 def is_outside(label: Label) -> bool:
     """Whether somebody else may have written some of it."""
-    return any(origin.open_world for origin in label)
+    return bool(label) and any(origin.open_world for origin in label)
 
 
 def is_private(label: Label) -> bool:
     """Whether something that is not public is in it."""
-    return any(origin.private for origin in label)
+    return bool(label) and any(origin.private for origin in label)
 
 
 How = Literal["literal", "reference", "text", "file", "near", "loop"]

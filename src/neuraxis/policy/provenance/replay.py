@@ -109,7 +109,8 @@ class _Past(Struct):
             origins.is_made_of(label, event.id)
         label = origins.results.get(event.id, OWN) | origins.kept.pop(event.id, OWN)
         for path in event.wrote:
-            origins.wrote(path, label)
+            is_copy = event.copied is None or path in event.copied
+            origins.wrote(path, label, is_copy=is_copy)
             origins.fresh.add(normal(path))
         if event.status == "skipped":  # also if it ran: it was given up
             origins.forget({event.id})

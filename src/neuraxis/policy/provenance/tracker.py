@@ -159,17 +159,19 @@ class Origins(Struct):
     def answers(self, step: Step, traced: Sequence[Traced]) -> Label:
         """Return the label of a call's result; store it before running."""
         call_id = step.call.id
-        inputs = OWN.union(*(item.label for item in traced))
+        inputs = OWN.union(*[item.label for item in traced])
         # the id may be that of a reply which did not come about
         self.results.pop(call_id, None)
         self.vouched.pop(call_id, None)
         if step.command.vouched:
             self.vouched[call_id] = step.command.vouched, inputs
-        copied = (item for item in traced if item.how not in ("literal", "near"))
-        if any(is_outside(item.label) for item in copied):
-            self.copying.add(call_id)
         label = self._answer_of(step)
-        if is_outside(label) or any(self._is_news(item, step) for item in traced):
+        is_news = is_outside(label)
+        for item in traced:
+            if is_outside(item.label) and item.how not in ("literal", "near"):
+                self.copying.add(call_id)
+            is_news = is_news or self._is_news(item, step)
+        if is_news:
             self.news.add(call_id.partition(".")[0])
         self.is_made_of(label | inputs, call_id)
         return label | inputs
@@ -233,8 +235,13 @@ class Origins(Struct):
 
     # --- files -----------------------------------------------------------------
 
-    def wrote(self, path: str, label: Label, call_id: str = "") -> None:
-        """Record a file that a call wrote; it replaces the file's label."""
+    def wrote(
+        self, path: str, label: Label, call_id: str = "", *, is_copy: bool = True
+    ) -> None:
+        """Record a file that a call wrote; it replaces the file's label.
+
+        `is_copy`: whether others' text is in it word for word, if no call is named.
+        """
         name = normal(path)
         label |= self.kept.get(call_id, OWN)
         keeps_copy = call_id in self.kept and name in self.copies
@@ -243,7 +250,8 @@ class Origins(Struct):
         if call_id:
             self.written.setdefault(call_id, []).append(path)
             self.fresh.add(name)
-        is_copy = not call_id or call_id in self.copying or keeps_copy
+        if call_id:
+            is_copy = call_id in self.copying or keeps_copy
         if is_copy and self.files[name]:
             self.copies.add(name)
             self.copied.add(name)
@@ -266,6 +274,10 @@ class Origins(Struct):
         self.copying.discard(call_id)
         self.kept.pop(call_id, None)
         return tuple(dict.fromkeys(self.written.pop(call_id, ())))
+
+    def copies_among(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return the files in which others' text stands word for word."""
+        return tuple(path for path in paths if normal(path) in self.copies)
 
     def is_made_of(self, label: Label, call_id: str) -> None:
         """Add origins to what an id leads to, and to its list."""

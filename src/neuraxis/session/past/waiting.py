@@ -412,10 +412,19 @@ def _check_changes(
 
 
 def restore_approvals(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
-    """Restore the approvals that hold for a whole session."""
+    """Restore the answers that hold for a whole session, and what a no refused."""
+    refuses: dict[str, tuple[str, ...]] = {}
     for event in events:
-        if isinstance(event, ApprovalAnswered) and event.allowed and event.offer:
-            approvals.offered.add(event.offer)
+        if isinstance(event, ApprovalAsked):
+            refuses[event.id] = event.refuses
+        elif isinstance(event, ApprovalAnswered):
+            if event.allowed and event.offer:
+                approvals.offered.add(event.offer)
+            answered = refuses.get(event.id, ())
+            if event.allowed:
+                approvals.said_no.difference_update(answered)
+            else:
+                approvals.said_no.update(answered)
 
 
 # --- continuing ----------------------------------------------------------------
