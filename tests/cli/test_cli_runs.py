@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from neuraxis import Policy, Session, command
 from neuraxis.cli.main import cli
 from neuraxis.dialects import DIALECTS
 from neuraxis.errors import ConfigError, ModelUnavailable, StorageError
 from neuraxis.events import MessageSent, ModelStarted
 from neuraxis.journal import open_journal
+from neuraxis.models.scripted import ScriptedModel
 
 LISTED = [{"tool": "list_files"}]
 UNKNOWN = [{"tool": "list_fils"}]
@@ -264,6 +266,37 @@ def test_undo_goes_back_in_the_order_of_the_changes(here: Path) -> None:
     write("c.md", "--session", own[0]["session"])
     undone = [neuraxis("undo", "--journal", "j.db").stdout for _ in range(3)]
     assert undone == [f"removed: {name}.md\n" for name in "cba"]
+
+
+def test_A2_undo_brings_back_what_was_saved_during_the_run(here: Path) -> None:
+    """A file that the run made and deleted, with a person's edit in between."""
+    workspace = here / "neuraxis-workspace"
+    workspace.mkdir()
+
+    @command(effects="read")
+    def person() -> str:
+        """The person saves the file meanwhile."""
+        (workspace / "a.md").write_text("mine", encoding="utf-8")
+        return "ok"
+
+    calls: list[dict[str, str]] = [
+        {"tool": "FILEWRITER", "file_path": "a.md", "contents": "x"},
+        {"tool": "person"},
+        {"tool": "delete_file", "file_path": "a.md"},
+    ]
+    with Session(
+        ScriptedModel([*(json.dumps([call]) for call in calls), "Done."]),
+        plugins=["neuraxis:files", person],
+        workspace=workspace,
+        journal=here / "j.db",
+        policy=Policy(yes_to=["files.delete_file"]),
+    ) as session:
+        session.run_sync("make a.md")
+    assert not (workspace / "a.md").exists()
+    undone = neuraxis("undo", "--journal", "j.db")
+    told = "restored: a.md (as somebody left it during the run)\n"
+    assert (undone.stdout, undone.return_value) == (told, 0)
+    assert (workspace / "a.md").read_text("utf-8") == "mine"
 
 
 def test_sessions_are_shown_with_local_times_and_short_fields(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Call, Context, Options, Policy, Session, command
+from neuraxis import Call, Context, Options, Policy, Session, agent, command
 from neuraxis.errors import ConfigError
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.sandbox.process.run import probe
@@ -303,3 +303,62 @@ def test_a_text_that_is_a_files_name_is_stored_with_a_warning(
         assert "stores these characters" not in caplog.text
         session.attach(str(tmp_path / "a.csv"))
     assert "write attach(Path(" in caplog.text
+
+
+@command(effects="read")
+def person(context: Context) -> str:
+    """The person saves the file meanwhile."""
+    (context.workspace / "list.md").write_text("mine\n", encoding="utf-8")
+    return "ok"
+
+
+def _plan_with_edit(*after: dict[str, Any]) -> list[str]:
+    """Replies: the file is made, a person saves it, and these calls follow."""
+    calls = [_write("a", "list.md"), {"tool": "person"}, *after]
+    return [json.dumps([call]) for call in calls] + ["Done."]
+
+
+def test_A2_a_yes_to_a_deletion_that_can_be_undone_is_true(tmp_path: Path) -> None:
+    """The file that the run had made holds a person's edit by then."""
+    asked: list[str] = []
+
+    def approve(question: Any) -> bool:
+        asked.append(question.reason)
+        return True
+
+    delete = {"tool": "delete_file", "file_path": "list.md"}
+    with Session(
+        ScriptedModel(_plan_with_edit(delete)),
+        plugins=[*PLUGINS, person],
+        workspace=tmp_path,
+        approve=approve,
+    ) as session:
+        session.run_sync("Make list.md")
+        assert not (tmp_path / "list.md").exists()
+        undone = session.undo()
+    assert "`session.undo()` can revert it" in asked[0]
+    assert (undone.restored, undone.changed_during) == (("list.md",), ("list.md",))
+    assert (tmp_path / "list.md").read_text("utf-8") == "mine\n"
+
+
+def test_A2_an_edit_between_an_agents_change_and_the_outer_ones_comes_back(
+    tmp_path: Path,
+) -> None:
+    """Both are changes of one run."""
+    inner = [json.dumps([_write("a", "list.md")]), "Made."]
+    writer = agent(
+        "writer", "Writes.", model=ScriptedModel(inner), plugins=["neuraxis:files"]
+    )
+    append = {"tool": "append_file", "file_path": "list.md", "text": "b"}
+    calls = [{"tool": "writer", "request": "Make list.md"}, {"tool": "person"}, append]
+    replies = [*(json.dumps([call]) for call in calls), "Done."]
+    with Session(
+        ScriptedModel(replies),
+        plugins=["neuraxis:files", writer, person],
+        workspace=tmp_path,
+    ) as session:
+        session.run_sync("Make list.md, add b to list.md")
+        assert (tmp_path / "list.md").read_text("utf-8").startswith("mine\nb")
+        undone = session.undo()
+    assert (undone.restored, undone.changed_during) == (("list.md",), ("list.md",))
+    assert (tmp_path / "list.md").read_text("utf-8") == "mine\n"

@@ -112,11 +112,13 @@ def _last_of(
 def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
     """Return what `undo` would take back in a session, if anything."""
     from neuraxis.events import FileChanged, MessageSent, RunUndone
+    from neuraxis.sandbox.files.history import turning_point
 
     events = [entry.event for entry in entries]
     undone = {event.run for event in events if isinstance(event, RunUndone)}
     request, requests = "", dict[int, str]()
-    before, changed = dict[tuple[int, str], str](), dict[tuple[int, str], float]()
+    changes = dict[tuple[int, str], list[FileChanged]]()
+    ended = dict[tuple[int, str], float]()
     for entry in entries:
         event = entry.event
         if isinstance(event, MessageSent) and event.sender == "user":
@@ -124,14 +126,17 @@ def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
         elif isinstance(event, FileChanged) and event.run not in undone:
             requests[event.run] = request
             at = event.run, event.path
-            if event.after != before.setdefault(at, event.before):
-                changed[at] = entry.at
-            else:  # the same bytes again are no change
-                changed.pop(at, None)
-    if not changed:
+            changes.setdefault(at, []).append(event)
+            ended[at] = entry.at
+    # the same bytes again are no change
+    times = [
+        ended[at]
+        for at, of in changes.items()
+        if of[-1].after != turning_point(of).before
+    ]
+    if not times:
         return None
-    last = max(changed.values())
-    return _Change(session=session, events=events, requests=requests, at=last)
+    return _Change(session=session, events=events, requests=requests, at=max(times))
 
 
 def _undo(
@@ -182,7 +187,9 @@ def show_undone(undone: Undone) -> int:
         ("kept, the system refuses", undone.refused),
     ):
         for name in names:
-            echo(f"{what}: {one_line(name)}")
+            during = name in undone.changed_during
+            text = " (as somebody left it during the run)" if during else ""
+            echo(f"{what}: {one_line(name)}{text}")
     if not undone.run:
         echo("nothing to undo: no run of this conversation changed a file", err=True)
     return 1 if undone.changed_since or undone.lost or undone.refused else 0

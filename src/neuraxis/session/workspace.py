@@ -105,7 +105,7 @@ def undo_last(
         arguments: Json = {"file_path": path}
         reason = (
             f"{path} was changed after the run; undo replaces what it is now with "
-            "what it was before the run"
+            "what it was before the run, or with what somebody saved during it"
         )
         question = ApprovalAsked(
             id=f"undo {path}",

@@ -155,3 +155,23 @@ def test_undo_leaves_a_file_that_took_the_place_of_a_new_folder(tmp_path: Path) 
     (world.folder / "made").write_text("mine")
     assert world.way.history.undo().removed == ()
     assert (world.folder / "made").read_text() == "mine"
+
+
+def test_A2_what_was_saved_before_a_script_changed_it_comes_back(
+    tmp_path: Path,
+) -> None:
+    """Of a file that the run had changed, and of one that the script deletes."""
+    world = _world(tmp_path)
+    a, n = world.folder / "a", world.folder / "n"
+    world.way.bring_back([("a", NEW), ("n", NEW)], world.folder)
+    for file in (a, n):
+        file.write_text("new")
+        file.write_text(f"mine {file.name}")
+    later = hashlib.sha256(b"later").hexdigest()
+    assert world.way.bring_back([("a", later), ("n", "")], world.folder) == {"a", "n"}
+    assert world.asked[1:] == [{"deleted": ["n"], "changed": ["a"]}]
+    a.write_text("later")
+    n.unlink()
+    undone = world.way.history.undo()
+    assert {*undone.restored} == {*undone.changed_during} == {"a", "n"}
+    assert [file.read_text() for file in (a, n)] == ["mine a", "mine n"]

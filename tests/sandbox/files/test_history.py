@@ -331,3 +331,173 @@ def test_a_file_that_stays_as_it_is_is_read_once(
     assert read == ["n.txt"]
     (folder / "n.txt").write_bytes(b"two")
     assert not way.history.is_own("n.txt")
+
+
+def _append(way: CallFiles, name: str, text: str) -> None:
+    path = way.history.workspace / name
+    data = path.read_bytes() if path.exists() else b""
+    way.write(name, data + text.encode(), Q, use="change", kind="append")
+
+
+def _save(way: CallFiles, name: str, text: str = "mine\n") -> None:
+    """A person saves the file."""
+    (way.history.workspace / name).write_text(text, encoding="utf-8")
+
+
+def test_A2_what_was_saved_during_the_run_comes_back_after_its_deletion(
+    tmp_path: Path,
+) -> None:
+    """The run had made the file; it ended as it began, without one."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    _append(way, "n", "a")
+    _save(way, "n")
+    (folder / "n").chmod(0o600)
+    way.delete("n")
+    undone = way.history.undo()
+    assert (undone.restored, undone.changed_during) == (("n",), ("n",))
+    assert (folder / "n").read_text() == "mine\n"
+    assert os.name != "posix" or (folder / "n").stat().st_mode & 0o777 == 0o600
+    assert way.history.undo().run == 0
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_A2_undo_stops_at_what_was_saved_between_two_changes(
+    there: bool, tmp_path: Path
+) -> None:
+    """Of an old file, and of one that the run made, with its folder."""
+    way, folder, events, _ = _way(tmp_path, free=True)
+    if there:
+        (folder / "d").mkdir()
+        (folder / "d/n").write_bytes(b"old\n")
+    _append(way, "d/n", "milk\n")
+    _save(way, "d/n")
+    _append(way, "d/n", "eggs\n")
+    _append(way, "d/n", "salt\n")
+    later = _way(tmp_path)[0].history
+    later.replay([from_json(to_json(event)) for event in events])
+    undone = later.undo()
+    assert (undone.restored, undone.removed) == (("d/n",), ())
+    assert undone.changed_during == ("d/n",)
+    assert (folder / "d/n").read_text() == "mine\n"
+    assert not later.is_own("d/n")
+
+
+def test_A2_a_folder_of_the_run_is_not_removed_where_an_edit_comes_back(
+    tmp_path: Path,
+) -> None:
+    """Nothing is told to be removed that is there afterwards."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    _append(way, "d/e/n", "a")
+    way.make_folder("d/f")
+    _save(way, "d/e/n")
+    way.delete("d/e/n")
+    undone = way.history.undo()
+    assert (undone.removed, undone.restored) == (("d/f",), ("d/e/n",))
+    assert (folder / "d/e/n").read_text() == "mine\n"
+
+
+def test_A2_of_two_edits_the_newest_comes_back(tmp_path: Path) -> None:
+    """The older one stays among the stored versions; so does the oldest of all."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    _save(way, "n", "old")
+    for text in ("first", "second"):
+        _append(way, "n", " x")
+        _save(way, "n", text)
+    _append(way, "n", " x")
+    assert way.history.undo().changed_during == ("n",)
+    assert (folder / "n").read_text() == "second"
+    stored = [path.read_bytes() for path in (tmp_path / "state/versions/s1").iterdir()]
+    assert {b"old", b"first", b"second"} <= {*stored}
+    # the person went back to the oldest
+    way.history.begin()
+    for text in ("third", "second"):
+        _append(way, "n", " x")
+        _save(way, "n", text)
+    _append(way, "n", " x")
+    way.history.undo()
+    assert (folder / "n").read_text() == "second"
+
+
+def test_A2_a_file_that_was_deleted_during_the_run_goes_again(tmp_path: Path) -> None:
+    """That, too, is what a person made of it."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    _save(way, "n")
+    _append(way, "n", " x")
+    (folder / "n").unlink()
+    _append(way, "n", " y")
+    undone = way.history.undo()
+    assert (undone.removed, undone.changed_during) == (("n",), ("n",))
+    assert not (folder / "n").exists()
+
+
+@pytest.mark.parametrize("to", ["new", "there"])
+def test_A2_what_was_saved_during_the_run_comes_back_where_it_was_moved_from(
+    to: str, tmp_path: Path
+) -> None:
+    """And what it was moved over."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    _append(way, "n", "a")
+    _append(way, "there", "a")
+    _save(way, "n")
+    _save(way, "there", "mine too")
+    way.move("n", to)
+    _append(way, to, "more")
+    undone = way.history.undo()
+    back = {"n", *({"there"} & {to})}
+    assert {*undone.restored} == {*undone.changed_during} == back
+    assert (folder / "n").read_text() == "mine\n"
+    assert not (folder / "new").exists()
+    assert (folder / "there").read_text() == "mine too"
+
+
+def test_A2_an_edit_of_what_was_moved_stays_at_its_new_name(tmp_path: Path) -> None:
+    """The old content comes back beside it."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    _save(way, "n", "old")
+    way.move("n", "m")
+    _save(way, "m")
+    _append(way, "m", "more")
+    undone = way.history.undo()
+    assert ({*undone.restored}, undone.changed_during) == ({"n", "m"}, ("m",))
+    assert (folder / "n").read_text() == "old"
+    assert (folder / "m").read_text() == "mine\n"
+
+
+def test_A2_a_change_that_failed_is_nobodys_edit(tmp_path: Path) -> None:
+    """It was reported, not made: the next one meets what the run itself had left."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    _save(way, "n", "old")
+    way.history.change("a1", "n", "write", "0" * 64, whole=True)
+    _append(way, "n", " x")
+    way.history.change("a1", "n", "write", "1" * 64, whole=True)
+    _append(way, "n", " y")
+    undone = way.history.undo()
+    assert (undone.restored, undone.changed_during) == (("n",), ())
+    assert (folder / "n").read_text() == "old"
+
+
+def test_A2_a_new_file_with_an_edit_in_it_is_not_the_runs(tmp_path: Path) -> None:
+    """What it holds of a person's is not deleted without a question."""
+    way, _, _, _ = _way(tmp_path, free=True)
+    _append(way, "n", "a")
+    assert way.history.is_new("n")
+    _save(way, "n")
+    _append(way, "n", "b")
+    assert not way.history.is_new("n")
+    assert way.history.digest("n") == hashlib.sha256(b"mine\n").hexdigest()
+
+
+def test_A2_an_edit_whose_stored_version_was_pruned_is_lost_not_passed(
+    tmp_path: Path,
+) -> None:
+    """The file stays: what was before the edit is not put over it."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    _save(way, "n", "old")
+    _append(way, "n", " x")
+    _save(way, "n")
+    _append(way, "n", " y")
+    mine = hashlib.sha256(b"mine\n").hexdigest()
+    (tmp_path / "state/versions/s1" / mine).unlink()
+    undone = way.history.undo()
+    assert (undone.lost, undone.changed_during) == (("n",), ())
+    assert (folder / "n").read_text() == "mine\n y"

@@ -47,8 +47,29 @@ class Undone(Struct, frozen=True, kw_only=True):
     """Not restored: their old version was pruned."""
     refused: tuple[str, ...] = ()
     """Not restored: refused by the system, or blocked by what is there now."""
+    changed_during: tuple[str, ...] = ()
+    """Of `restored` and `removed`: back only to how somebody left them in the run."""
     run: int = 0
     """Number of the run whose changes these are, as in `FileChanged`; 0: none."""
+
+
+def turning_point(changes: Sequence[FileChanged]) -> FileChanged:
+    """Return the change of a run before which `undo` stops.
+
+    The first, unless somebody changed the file during the run: then the one that met
+    their newest version.
+
+    Args:
+        changes: all that one run made to one file, in order.
+    """
+    found, left = changes[0], {changes[0].after}
+    for change in changes[1:]:
+        # after a change that failed, or beside another one, the file holds what this
+        # run left earlier, or found: that is nobody's edit
+        if change.before != found.before and change.before not in left:
+            found = change
+        left.add(change.after)
+    return found
 
 
 class FileHistory:
@@ -175,17 +196,15 @@ class FileHistory:
         """
         path = operations.spelled(path)
         current = self._digest_of(path)
-        return (
-            self._first_change(path).before
-            if self._made_by_run(path, current)
-            else current
-        )
+        if not self._made_by_run(path, current):
+            return current
+        return turning_point(self._run_changes(path)).before
 
     def is_new(self, path: str) -> bool:
         """Return whether this run made the file, and nobody changed it since."""
         path = operations.spelled(path)
         current = self._digest_of(path)
-        return self._made_by_run(path, current) and not self._first_change(path).before
+        return self._made_by_run(path, current) and not self.digest(path)
 
     def allow(self, call_id: str, path: str) -> None:
         """Record that the user approved this change to the file."""
@@ -261,9 +280,6 @@ class FileHistory:
         changes = self._run_changes(path)
         return bool(changes) and changes[-1].after == digest != ""
 
-    def _first_change(self, path: str) -> FileChanged:
-        return self._run_changes(path)[0]
-
     def _run_changes(self, path: str) -> list[FileChanged]:
         return self._changes.get((self._run, path), [])
 
@@ -329,6 +345,9 @@ class FileHistory:
     def undo(self, agree: Callable[[str], bool] = lambda path: False) -> Undone:
         """Restore the files that the last run changed.
 
+        A version that somebody made during the run is never passed: the file goes
+        back to the newest one.
+
         Args:
             agree: called for each path that was changed since; True: restore it.
         """
@@ -349,8 +368,11 @@ class FileHistory:
         histories = [change for (of, _), change in self._changes.items() if of == run]
         changes = [change for history in histories for change in history]
         files = [change for change in changes if change.kind != "folder"]
-        first = {change.path: change for change in reversed(files)}
-        last = {change.path: change for change in files}
+        by_path: dict[str, list[FileChanged]] = {}
+        for change in files:
+            by_path.setdefault(change.path, []).append(change)
+        start = {path: turning_point(of) for path, of in by_path.items()}
+        last = {path: of[-1] for path, of in by_path.items()}
         folders = {change.path for change in changes if change.kind == "folder"}
         outcomes: dict[str, list[str]] = {}
 
@@ -361,17 +383,23 @@ class FileHistory:
                 outcome = "refused"
             if outcome:
                 outcomes.setdefault(outcome, []).append(change_.path)
+            is_whole = change_.before == by_path[change_.path][0].before
+            if outcome in {"restored", "removed"} and not is_whole:
+                outcomes.setdefault("changed_during", []).append(change_.path)
 
         # new files are removed first: they may be where something else was
         for path in last:
-            if not first[path].before:
-                restore(first[path])
+            if not start[path].before:
+                restore(start[path])
+        kept = [path for path in last if start[path].before]
         for path in sorted(folders, key=len, reverse=True):
+            # a new folder stays where a file in it comes back
+            if any(name.startswith(f"{path}/") for name in kept):
+                continue
             if self._remove_folder(path):
                 outcomes.setdefault("removed", []).append(path)
-        for path in last:
-            if first[path].before:
-                restore(first[path])
+        for path in kept:
+            restore(start[path])
         # a run with changed files can be undone again
         if "changed_since" not in outcomes:
             self._undone.add(run)
