@@ -238,6 +238,8 @@ class EarlyStarts:
             and step.command.run is not None
             and step.depends <= self._started.keys()
             and "secret://" not in repr(step.arguments)
+            # what has left stays sent, also if the reply does not come about
+            and not (step.command.marks.sends_out and self._runtime.gate.origins.read)
         )
 
     def _start(self, step: Step) -> None:

@@ -75,7 +75,9 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
         case "folder":
             return _is_free_name(path, naming_words(origins))
         case "run":
-            return origins.walls and ((written and own) or is_named(name, request))
+            known = (written and own) or is_named(name, request)
+            # the walls are round the scripts that the runtime itself runs
+            return origins.walls and facts.step.command.is_builtin and known
         case "move" | "remove" if not os.path.lexists(workspace / name):
             return facts.step.command.is_builtin  # it fails, and says why
         case "remove":
@@ -171,6 +173,8 @@ def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
 
 def _are_said(folder: str, words: Iterable[str]) -> bool:
     """Whether all folders of a path were named (`letters` by "letter")."""
+    if not all(words_of(part) for part in folder.split("/") if part):
+        return False  # of signs alone, which no word names
     folders = {word.removesuffix("s") for word in words_of(folder)}
     return folders.issubset(word.removesuffix("s") for word in words)
 

@@ -29,11 +29,11 @@ def trace(facts: Facts) -> tuple[Traced, ...]:
         return ()  # all of it is the model's, which was shown nothing from outside
     found = [*_references(facts)]
     if origins.read:
-        placed = [item.path for item in found]
+        placed = {item.path for item in found}
         found += [
             Traced(path=path, value=value, label=origins.read)
             for path, value in leaves(step.arguments)
-            if not any(path[: len(at)] == at for at in placed)
+            if not any(path[:end] in placed for end in range(len(path) + 1))
             and not is_own(value, origins.own_words)
         ]
     if step.item is not None and all(ref.asset_id != ITEM for ref in refs_of(step)):

@@ -85,6 +85,9 @@ class _Past(Struct):
                 label, tool = from_told(event.origins), (event.plugin, event.command)
                 self.of_tool[tool] = self.of_tool.get(tool, OWN) | label
                 origins.is_made_of(label, event.id)
+                # an unfinished request goes on: what stood in a call may have left
+                written = leaves([event.arguments, event.shown])
+                origins.sent.update(v for _, v in written if isinstance(v, str))
             case Inside():
                 self._hear_inside(event)
             case CallFinished():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, cast
 
@@ -54,7 +55,8 @@ def is_own(value: Json, texts: Iterable[str]) -> bool:
     if isinstance(value, bool) or value is None:
         return False
     if isinstance(value, int | float):
-        return any(value in _numbers(text) for text in texts)
+        number = Decimal(str(value))
+        return any(number in _numbers(text) for text in texts)
     if not isinstance(value, str) or _is_odd(value) or value.isdigit():
         return False
     wanted = value.split()
@@ -147,13 +149,19 @@ def _line_of(text: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _numbers(text: str) -> frozenset[float]:
+def _numbers(text: str) -> frozenset[Decimal]:
     numbers = (_number(token) for token in tokens(text))
     return frozenset(number for number in numbers if number is not None)
 
 
-def _number(token: str) -> float | None:
-    text = token.replace(",", "")
+def _number(token: str) -> Decimal | None:
+    """Return the number that a token says, to its last digit; "1,50" says none."""
+    text = token
+    if "," in token:
+        first, *groups = token.partition(".")[0].removeprefix("-").split(",")
+        if len(first) not in (1, 2, 3) or any(len(group) != 3 for group in groups):
+            return None
+        text = token.replace(",", "")
     if not text.replace(".", "", 1).removeprefix("-").isdecimal():
         return None
-    return float(text)
+    return Decimal(text)
