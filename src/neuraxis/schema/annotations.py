@@ -8,14 +8,17 @@ value, as in a URL), `secret_ok: true` (it may name a secret), and `names_file: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, cast, get_args
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeVar, get_args
 
 from msgspec import Struct
 
 from neuraxis.formatting import did_you_mean, nearest, quote
 from neuraxis.messages import Path
+from neuraxis.schema.marked_places import ANY, marked_places
 from neuraxis.specs import Json
+
+_T = TypeVar("_T")
 
 FileUse = Literal["read", "write", "change", "remove", "run", "folder"]
 """`write`: replaced as a whole; `change`: a part; `remove`: moved or deleted;
@@ -25,6 +28,9 @@ CHANGES: tuple[Literal["write", "change", "remove"], ...] = (
     *("write", "change", "remove"),
 )
 """Uses that change or remove an existing file."""
+_STRICTEST: tuple[FileUse, ...] = (
+    *("run", "remove", "write", "change", "folder", "read"),
+)
 
 FLAGS: Mapping[str, str] = {
     "trusted_only": "x-trusted-only",
@@ -52,11 +58,6 @@ CLASS_KEY = "x-class"
 
 KEYS_KEY = "x-keys"
 """Marks a mapping whose keys are converted; converted keys are accepted."""
-
-ANY = "*"
-"""Wildcard for any index or key in an annotation's path."""
-_DEEPEST = 12
-_NODES = 500
 
 
 def no_file_use(word: Json) -> str:
@@ -104,56 +105,40 @@ def is_covered(places: tuple[Path, ...], path: Path) -> bool:
 
 
 def marks_of(schema: Mapping[str, Json]) -> Annotations:
-    """Return every annotation in a parameter schema, with its place."""
+    """Return every annotation in a parameter schema, with its place.
+
+    A type inside itself is one place: it is annotated whole as what it holds is, and
+    may name no secret.
+    """
     by_key: dict[str, list[Path]] = {key: [] for key in FLAGS.values()}
     files: list[tuple[Path, FileUse]] = []
-    for path, node in _nodes(schema):
-        for key, places in by_key.items():
-            if node.get(key) is True:
-                places.append(path)
-        use = node.get(FILE_KEY)
-        if use in FILE_USES:
-            files.append((path, use))
+    secret: list[Path] = []
+    for found in marked_places(schema, (*by_key, FILE_KEY)):
+        key, value = found.mark
+        if key == FILE_KEY and value in FILE_USES:
+            files.append((found.path, value))
+        elif key in by_key and value is True:
+            by_key[key].append(found.path)
+            if key == FLAGS["secret_ok"] and found.exact:
+                secret.append(found.path)
     if not files and not any(by_key.values()):
         return NO_MARKS
-    secret = tuple(by_key["x-secret-ok"])
     return Annotations(
         # whoever names a secret chooses which one is used
-        trusted_only=(*by_key["x-trusted-only"], *secret),
-        sends_out=tuple(by_key["x-sends-out"]),
-        secret_ok=secret,
-        files=tuple(files),
+        trusted_only=_each(by_key["x-trusted-only"] + by_key["x-secret-ok"]),
+        sends_out=_each(by_key["x-sends-out"]),
+        secret_ok=_each(secret),
+        # of several uses of one place, the strictest is found first
+        files=_each(sorted(files, key=lambda item: _STRICTEST.index(item[1]))),
     )
+
+
+def _each(items: Iterable[_T]) -> tuple[_T, ...]:
+    """Return the items without repetitions."""
+    return tuple(dict.fromkeys(items))
 
 
 def trusted_fields(schema: Mapping[str, Json] | None) -> tuple[Path, ...]:
     """Return the response fields that the answering system itself creates."""
-    if schema is None or TRUSTED_KEY not in repr(schema):
-        return ()
-    return tuple(path for path, node in _nodes(schema) if node.get(TRUSTED_KEY) is True)
-
-
-def _nodes(schema: Mapping[str, Json]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield every sub-schema with its place, each recursive one once."""
-    definitions: Mapping[str, Json] = schema.get("$defs") or {}
-    pending: list[tuple[Path, Json, int]] = [((), schema, 0)]
-    seen = 0
-    while pending and seen < _NODES:
-        path, schema_, depth = pending.pop()
-        if not isinstance(schema_, Mapping) or depth > _DEEPEST:
-            continue
-        seen += 1
-        node = cast("Mapping[str, Any]", schema_)
-        yield path, node
-        if isinstance(ref := node.get("$ref"), str):
-            body = definitions.get(ref.rpartition("/")[2])
-            pending.append((path, body, depth + 1))
-        properties: Mapping[str, Json] = node.get("properties") or {}
-        for name, part in properties.items():
-            pending.append(((*path, name), part, depth + 1))
-        for key in ("items", "additionalProperties"):
-            pending.append(((*path, ANY), node.get(key), depth + 1))
-        for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-            inner_path = (*path, ANY) if key == "prefixItems" else path
-            for part in node.get(key) or ():
-                pending.append((inner_path, part, depth + 1))
+    found = () if schema is None else marked_places(schema, (TRUSTED_KEY,))
+    return _each(one.path for one in found if one.exact and one.mark[1] is True)

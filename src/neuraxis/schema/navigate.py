@@ -50,6 +50,14 @@ def _pointer(target: str) -> list[str]:
     ]
 
 
+def referred(node: Node, root: Node) -> Json:
+    """Return what the node's `$ref` leads to inside the root, or None."""
+    target = node.get("$ref")
+    if not isinstance(target, str) or not target.startswith("#"):
+        return None
+    return pointed(root, _pointer(target))
+
+
 def resolved(node: Node, root: Node) -> Node:
     """Return the node with its `$ref` followed; its other keys are kept."""
     for _ in range(16):
@@ -89,10 +97,7 @@ def _leads_back(node: Node, root: Node, above: list[int], seen: set[int]) -> boo
         return True
     if id(node) in seen:
         return False
-    parts: list[Json] = []
-    target = node.get("$ref")
-    if isinstance(target, str) and target.startswith("#"):
-        parts.append(pointed(root, _pointer(target)))
+    parts: list[Json] = [referred(node, root)]
     for key in ("anyOf", "oneOf", "allOf"):
         arms_: Json = node.get(key)
         if isinstance(arms_, list):
@@ -141,9 +146,7 @@ def _steps(node: Node, root: Node, known: dict[int, int]) -> int:
 
 def _parts_in_place(node: Node, root: Node) -> Iterator[Json]:
     """Yield the subschemas that apply to the same value."""
-    target = node.get("$ref")
-    if isinstance(target, str) and target.startswith("#"):
-        yield pointed(root, _pointer(target))
+    yield referred(node, root)
     for key in ("anyOf", "oneOf", "allOf"):
         parts: Json = node.get(key)
         if isinstance(parts, list):
