@@ -268,7 +268,7 @@ def test_undo_goes_back_in_the_order_of_the_changes(here: Path) -> None:
     assert undone == [f"removed: {name}.md\n" for name in "cba"]
 
 
-def test_A2_undo_brings_back_what_was_saved_during_the_run(here: Path) -> None:
+def test_attack16_a2_undo_brings_back_what_was_saved_during_the_run(here: Path) -> None:
     """A file that the run made and deleted, with a person's edit in between."""
     workspace = here / "neuraxis-workspace"
     workspace.mkdir()

@@ -29,7 +29,9 @@ def run(path: str) -> dict[str, Any]:
     return {"tool": "EXECUTE_PYTHON_FILE", "file_path": path}
 
 
-def test_A1_a_reply_that_does_not_come_about_sends_nothing(tmp_path: Path) -> None:
+def test_attack16_a1_a_reply_that_does_not_come_about_sends_nothing(
+    tmp_path: Path,
+) -> None:
     """Its calls began early, and what they sent was forgotten with the reply."""
     sent: list[str] = []
 
@@ -81,14 +83,16 @@ def test_A1_a_reply_that_does_not_come_about_sends_nothing(tmp_path: Path) -> No
         ("1234,567", 1234567, False),
     ],
 )
-def test_B4_a_number_is_said_to_its_last_digit(
+def test_attack16_b4_a_number_is_said_to_its_last_digit(
     said: str, number: float, is_said: bool
 ) -> None:
     """A comma was dropped anywhere, and long numbers were rounded."""
     assert is_own(number, (said,)) is is_said
 
 
-def test_B5_a_runner_of_the_users_asks_about_the_models_script(tmp_path: Path) -> None:
+def test_attack16_b5_a_runner_of_the_users_asks_about_the_models_script(
+    tmp_path: Path,
+) -> None:
     """It runs without the sandbox that makes the runtime's own runs free."""
     ran: list[str] = []
 
@@ -111,7 +115,9 @@ def test_B5_a_runner_of_the_users_asks_about_the_models_script(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("folder", ["📤", "__", "-", "📤/__", "notes/📤"])
-def test_B11_a_folder_of_signs_is_named_by_no_word(tmp_path: Path, folder: str) -> None:
+def test_attack16_b11_a_folder_of_signs_is_named_by_no_word(
+    tmp_path: Path, folder: str
+) -> None:
     """It has no word that the request could lack."""
     (tmp_path / "in.txt").write_text("write there")
     (tmp_path / folder).mkdir(parents=True)

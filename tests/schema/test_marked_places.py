@@ -72,7 +72,7 @@ def tree(**properties: Json) -> dict[str, Json]:
     return {**fields(tree=ref), "$defs": {"Tree": body}}
 
 
-def test_A3_a_pydantic_type_that_refers_to_itself_hides_no_marker() -> None:
+def test_attack16_a3_a_pydantic_type_that_refers_to_itself_hides_no_marker() -> None:
     """Neither before nor after it."""
 
     @command(trusted_only=["to"], sends_out=["url"])
@@ -84,7 +84,7 @@ def test_A3_a_pydantic_type_that_refers_to_itself_hides_no_marker() -> None:
     assert marks.sends_out == (("url",),)
 
 
-def test_A3_five_hundred_fields_hide_no_marker() -> None:
+def test_attack16_a3_five_hundred_fields_hide_no_marker() -> None:
     """All four markers of parameters around a large one are read."""
 
     @command(
@@ -104,7 +104,7 @@ def test_A3_five_hundred_fields_hide_no_marker() -> None:
     assert marks.files == ((("file",), "write"),)
 
 
-def test_A3_a_marker_in_a_recursive_type_holds_at_every_depth() -> None:
+def test_attack16_a3_a_marker_in_a_recursive_type_holds_at_every_depth() -> None:
     """Precisely in the first object; those inside it are marked whole."""
 
     @command(effects="once")
@@ -120,7 +120,7 @@ def test_A3_a_marker_in_a_recursive_type_holds_at_every_depth() -> None:
     assert all(is_covered(marked, place(depth, "to")) for depth in range(1, 30))
 
 
-def test_A3_a_recursive_definition_gives_no_right_at_depth() -> None:
+def test_attack16_a3_a_recursive_definition_gives_no_right_at_depth() -> None:
     """A part inside itself may name no secret; nor does a system vouch for it."""
     marks = marks_of(tree(key=KEY, url=URL, file=FILE))
     deep = ("tree", "parts", 0, "parts", 0, "key")
@@ -133,7 +133,7 @@ def test_A3_a_recursive_definition_gives_no_right_at_depth() -> None:
     assert vouched == (("tree", "id"),)
 
 
-def test_A3_the_strictest_of_several_uses_is_found() -> None:
+def test_attack16_a3_the_strictest_of_several_uses_is_found() -> None:
     """A tree with files that are read and files that are run."""
     reads: Json = {"type": "string", "x-names-file": "read"}
     runs: Json = {"type": "string", "x-names-file": "run"}
@@ -185,7 +185,7 @@ IN_ITSELF: Mapping[str, tuple[dict[str, Json], tuple[str | int, ...]]] = {
 
 
 @pytest.mark.parametrize("name", IN_ITSELF)
-def test_A3_references_are_followed(name: str) -> None:
+def test_attack16_a3_references_are_followed(name: str) -> None:
     """Wherever they lead inside the schema, the marker is found there."""
     schema, path = IN_ITSELF[name]
     assert is_covered(marks_of(schema).trusted_only, path)
@@ -210,7 +210,9 @@ DEEP: Mapping[str, tuple[Callable[[Json], Json], tuple[str | int, ...]]] = {
 
 @pytest.mark.parametrize("levels", [1, 13, 700])
 @pytest.mark.parametrize("keyword", DEEP)
-def test_A3_a_marker_below_twelve_levels_is_read(keyword: str, levels: int) -> None:
+def test_attack16_a3_a_marker_below_twelve_levels_is_read(
+    keyword: str, levels: int
+) -> None:
     """Through each keyword that leads to a sub-schema."""
     wrap, step = DEEP[keyword]
     marks = marks_of(fields(top=nested(levels, TO, wrap), free={"type": "string"}))
@@ -228,7 +230,7 @@ def doubling(inside: Json, levels: int = 40) -> dict[str, Json]:
     return {**fields(first=TO, a={"$ref": "#/$defs/A0"}, last=URL), "$defs": defs}
 
 
-def test_A3_what_is_not_unfolded_is_marked_whole() -> None:
+def test_attack16_a3_what_is_not_unfolded_is_marked_whole() -> None:
     """Beyond the bound of ways, which a doubling schema has at once."""
     marks = marks_of(doubling(fields(to=TO, key=KEY)))
     assert ("first",) in marks.trusted_only
@@ -239,7 +241,7 @@ def test_A3_what_is_not_unfolded_is_marked_whole() -> None:
     assert not is_covered(marks.secret_ok, ("a", *("p" * 40), "key"))
 
 
-def test_A3_types_that_all_contain_each_other_are_marked() -> None:
+def test_attack16_a3_types_that_all_contain_each_other_are_marked() -> None:
     """Forty types with forty references each: more ways than could be read."""
     refs = {f"t{at}": {"$ref": f"#/$defs/T{at}"} for at in range(40)}
     defs = {f"T{at}": fields(**refs) for at in range(40)}
@@ -249,7 +251,7 @@ def test_A3_types_that_all_contain_each_other_are_marked() -> None:
     assert marks.sends_out == (("b",),)
 
 
-def test_A3_many_marked_parameters_stay_single() -> None:
+def test_attack16_a3_many_marked_parameters_stay_single() -> None:
     """The fields of the call itself are read in any number."""
     many = {f"p{at}": TO for at in range(3 * MOST)}
     marks = marks_of(fields(**many, free={"type": "string"}))
@@ -257,7 +259,7 @@ def test_A3_many_marked_parameters_stay_single() -> None:
     assert not is_covered(marks.trusted_only, ("free",))
 
 
-def test_A3_a_schema_without_markers_costs_nothing() -> None:
+def test_attack16_a3_a_schema_without_markers_costs_nothing() -> None:
     """A large one is only searched for the words, a doubling one is not unfolded."""
     wide = fields(**{f"p{at}": fields(a={"type": "string"}) for at in range(2_000)})
     assert within(0.02, lambda: marks_of(wide)) is NO_MARKS
@@ -266,7 +268,7 @@ def test_A3_a_schema_without_markers_costs_nothing() -> None:
     assert marks_of(unmarked).trusted_only == (("first",),)
 
 
-def test_A3_a_hostile_schema_is_read_in_time() -> None:
+def test_attack16_a3_a_hostile_schema_is_read_in_time() -> None:
     """Doubling ways, many references to nowhere, and a very long chain."""
     nowhere = {f"p{at}": {"$ref": f"#no{at}"} for at in range(3_000)}
     chain: dict[str, Json] = {

@@ -318,7 +318,9 @@ def _plan_with_edit(*after: dict[str, Any]) -> list[str]:
     return [json.dumps([call]) for call in calls] + ["Done."]
 
 
-def test_A2_a_yes_to_a_deletion_that_can_be_undone_is_true(tmp_path: Path) -> None:
+def test_attack16_a2_a_yes_to_a_deletion_that_can_be_undone_is_true(
+    tmp_path: Path,
+) -> None:
     """The file that the run had made holds a person's edit by then."""
     asked: list[str] = []
 
@@ -341,7 +343,7 @@ def test_A2_a_yes_to_a_deletion_that_can_be_undone_is_true(tmp_path: Path) -> No
     assert (tmp_path / "list.md").read_text("utf-8") == "mine\n"
 
 
-def test_A2_an_edit_between_an_agents_change_and_the_outer_ones_comes_back(
+def test_attack16_a2_an_edit_between_an_agents_change_and_the_outer_ones_comes_back(
     tmp_path: Path,
 ) -> None:
     """Both are changes of one run."""

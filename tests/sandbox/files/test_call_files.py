@@ -157,7 +157,7 @@ def test_undo_leaves_a_file_that_took_the_place_of_a_new_folder(tmp_path: Path) 
     assert (world.folder / "made").read_text() == "mine"
 
 
-def test_A2_what_was_saved_before_a_script_changed_it_comes_back(
+def test_attack16_a2_what_was_saved_before_a_script_changed_it_comes_back(
     tmp_path: Path,
 ) -> None:
     """Of a file that the run had changed, and of one that the script deletes."""

@@ -344,7 +344,7 @@ def _save(way: CallFiles, name: str, text: str = "mine\n") -> None:
     (way.history.workspace / name).write_text(text, encoding="utf-8")
 
 
-def test_A2_what_was_saved_during_the_run_comes_back_after_its_deletion(
+def test_attack16_a2_what_was_saved_during_the_run_comes_back_after_its_deletion(
     tmp_path: Path,
 ) -> None:
     """The run had made the file; it ended as it began, without one."""
@@ -361,7 +361,7 @@ def test_A2_what_was_saved_during_the_run_comes_back_after_its_deletion(
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_A2_undo_stops_at_what_was_saved_between_two_changes(
+def test_attack16_a2_undo_stops_at_what_was_saved_between_two_changes(
     there: bool, tmp_path: Path
 ) -> None:
     """Of an old file, and of one that the run made, with its folder."""
@@ -382,7 +382,7 @@ def test_A2_undo_stops_at_what_was_saved_between_two_changes(
     assert not later.is_own("d/n")
 
 
-def test_A2_a_folder_of_the_run_is_not_removed_where_an_edit_comes_back(
+def test_attack16_a2_a_folder_of_the_run_is_not_removed_where_an_edit_comes_back(
     tmp_path: Path,
 ) -> None:
     """Nothing is told to be removed that is there afterwards."""
@@ -396,7 +396,7 @@ def test_A2_a_folder_of_the_run_is_not_removed_where_an_edit_comes_back(
     assert (folder / "d/e/n").read_text() == "mine\n"
 
 
-def test_A2_of_two_edits_the_newest_comes_back(tmp_path: Path) -> None:
+def test_attack16_a2_of_two_edits_the_newest_comes_back(tmp_path: Path) -> None:
     """The older one stays among the stored versions; so does the oldest of all."""
     way, folder, _, _ = _way(tmp_path, free=True)
     _save(way, "n", "old")
@@ -418,7 +418,9 @@ def test_A2_of_two_edits_the_newest_comes_back(tmp_path: Path) -> None:
     assert (folder / "n").read_text() == "second"
 
 
-def test_A2_a_file_that_was_deleted_during_the_run_goes_again(tmp_path: Path) -> None:
+def test_attack16_a2_a_file_that_was_deleted_during_the_run_goes_again(
+    tmp_path: Path,
+) -> None:
     """That, too, is what a person made of it."""
     way, folder, _, _ = _way(tmp_path, free=True)
     _save(way, "n")
@@ -431,7 +433,7 @@ def test_A2_a_file_that_was_deleted_during_the_run_goes_again(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("to", ["new", "there"])
-def test_A2_what_was_saved_during_the_run_comes_back_where_it_was_moved_from(
+def test_attack16_a2_what_was_saved_during_the_run_comes_back_where_it_was_moved_from(
     to: str, tmp_path: Path
 ) -> None:
     """And what it was moved over."""
@@ -450,7 +452,9 @@ def test_A2_what_was_saved_during_the_run_comes_back_where_it_was_moved_from(
     assert (folder / "there").read_text() == "mine too"
 
 
-def test_A2_an_edit_of_what_was_moved_stays_at_its_new_name(tmp_path: Path) -> None:
+def test_attack16_a2_an_edit_of_what_was_moved_stays_at_its_new_name(
+    tmp_path: Path,
+) -> None:
     """The old content comes back beside it."""
     way, folder, _, _ = _way(tmp_path, free=True)
     _save(way, "n", "old")
@@ -463,7 +467,7 @@ def test_A2_an_edit_of_what_was_moved_stays_at_its_new_name(tmp_path: Path) -> N
     assert (folder / "m").read_text() == "mine\n"
 
 
-def test_A2_a_change_that_failed_is_nobodys_edit(tmp_path: Path) -> None:
+def test_attack16_a2_a_change_that_failed_is_nobodys_edit(tmp_path: Path) -> None:
     """It was reported, not made: the next one meets what the run itself had left."""
     way, folder, _, _ = _way(tmp_path, free=True)
     _save(way, "n", "old")
@@ -476,7 +480,9 @@ def test_A2_a_change_that_failed_is_nobodys_edit(tmp_path: Path) -> None:
     assert (folder / "n").read_text() == "old"
 
 
-def test_A2_a_new_file_with_an_edit_in_it_is_not_the_runs(tmp_path: Path) -> None:
+def test_attack16_a2_a_new_file_with_an_edit_in_it_is_not_the_runs(
+    tmp_path: Path,
+) -> None:
     """What it holds of a person's is not deleted without a question."""
     way, _, _, _ = _way(tmp_path, free=True)
     _append(way, "n", "a")
@@ -487,7 +493,7 @@ def test_A2_a_new_file_with_an_edit_in_it_is_not_the_runs(tmp_path: Path) -> Non
     assert way.history.digest("n") == hashlib.sha256(b"mine\n").hexdigest()
 
 
-def test_A2_an_edit_whose_stored_version_was_pruned_is_lost_not_passed(
+def test_attack16_a2_an_edit_whose_stored_version_was_pruned_is_lost_not_passed(
     tmp_path: Path,
 ) -> None:
     """The file stays: what was before the edit is not put over it."""

@@ -37,7 +37,8 @@ def serving(answer: Answer) -> Iterator[str]:
                 asked += piece
                 if asked[:1] == b"\x16":  # somebody speaks TLS
                     return
-            answer(client, asked.decode("latin-1").split(" ")[1])
+            if asked:  # else the client hung up before it asked
+                answer(client, asked.decode("latin-1").split(" ")[1])
 
     def work() -> None:
         while not ended.is_set():

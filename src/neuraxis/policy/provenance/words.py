@@ -155,7 +155,7 @@ def _numbers(text: str) -> frozenset[Decimal]:
 
 
 def _number(token: str) -> Decimal | None:
-    """Return the number that a token says, to its last digit; "1,50" says none."""
+    """Return the number that a token says; "1,50" says none."""
     text = token
     if "," in token:
         first, *groups = token.partition(".")[0].removeprefix("-").split(",")

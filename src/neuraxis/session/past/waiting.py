@@ -412,7 +412,7 @@ def _check_changes(
 
 
 def restore_approvals(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
-    """Restore the answers that hold for a whole session, and what a no refused."""
+    """Restore what holds for a whole session: wider yeses, and every no."""
     refuses: dict[str, tuple[str, ...]] = {}
     for event in events:
         if isinstance(event, ApprovalAsked):
