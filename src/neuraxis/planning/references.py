@@ -146,7 +146,8 @@ class CallReader(Struct, kw_only=True):
                 if problems:
                     self.refused.append(path)
                     continue
-                self._warn_about_braces(path, value, {*work.names, *extra})
+                if template is None or not template.whole:
+                    self._warn_about_braces(path, value, {*work.names, *extra})
                 if template is not None and work.params is not None:
                     if self._replace_by_parameter(template, path, work.params, written):
                         continue
@@ -223,14 +224,14 @@ class CallReader(Struct, kw_only=True):
                 self._check_class(path, response)
             if response is None:
                 continue
-            problem = check.check(response, operations) if operations else None
-            if problem is not None:
+            given = check.check(response, operations)
+            if isinstance(given, Problem):
                 tool = self.work.calls[index].command
                 name = f"{tool} in {{{{ {part.text[:60]} }}}}"
-                expected = f"{problem.expected} of the response of {name}"
-                self._add_problem(replace(problem, path=path, expected=expected))
+                expected = f"{given.expected} of the response of {name}"
+                self._add_problem(replace(given, path=path, expected=expected))
             elif len(parts) == 1:
-                self._check_kinds(path, check.kinds_at(response, operations), part)
+                self._check_kinds(path, given, part)
 
     def _replace_by_parameter(
         self,
@@ -350,12 +351,8 @@ class CallReader(Struct, kw_only=True):
     def _check_class(self, path: Path, response: Mapping[str, Json] | None) -> None:
         """Report a result that cannot become the parameter's class."""
         result_class = str((response or {}).get("x-type", ""))
-        accepted = self.schema.classes_at(path)
-        if (
-            result_class
-            and accepted
-            and not any(may_become(result_class, name) for name in accepted)
-        ):
+        accepted = self.schema.classes_at(path) if result_class else ()
+        if accepted and not any(may_become(result_class, name) for name in accepted):
             expected = f"a reference to an object of the class {' or '.join(accepted)}"
             self._add_problem(
                 Problem(path=path, expected=expected, got=f"the class {result_class}")
@@ -364,12 +361,12 @@ class CallReader(Struct, kw_only=True):
 
     def _check_kinds(self, path: Path, gives: frozenset[str], part: Expression) -> None:
         """Report a reference whose declared type the parameter never accepts."""
-        node = self.schema.at(path) or {}
+        node = (self.schema.at(path) or {}) if gives else {}
         kinds: Any = () if "x-type" in node or RAW_KEY in node else node.get("type", ())
         takes = {kinds} if isinstance(kinds, str) else set(kinds)
         number = {"integer", "number"}
         given = gives | number if gives & number else gives
-        if takes and gives and "string" not in takes and takes.isdisjoint(given):
+        if takes and "string" not in takes and takes.isdisjoint(given):
             got = f"{' or '.join(sorted(gives))} from {{{{ {part.text[:60]} }}}}"
             expected = " or ".join(sorted(takes))
             self._add_problem(Problem(path=path, expected=expected, got=got))

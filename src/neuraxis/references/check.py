@@ -27,55 +27,46 @@ MOST_ALTERNATIVES = 50
 _Node = Mapping[str, Json]
 
 
-def check(schema: _Node, operations: Sequence[Operation]) -> Problem | None:
-    """Return why no answer of this schema has the requested part.
+def check(schema: _Node, operations: Sequence[Operation]) -> Problem | frozenset[str]:
+    """Return a part's possible JSON types, or why no answer has it.
 
-    A reference with a `default` may name a missing part.
+    No types: they are not known. A reference with a `default` may name a missing part.
     """
-    nodes: list[_Node] = [schema]
-    for operation in operations:
-        if isinstance(operation, Filter):
-            if operation.name not in ("first", "last"):
-                return None
-            operation = 0
-        steps: list[_Node] = []
-        fields: list[str] = []
-        kinds: list[str] = []
-        alternatives = _alternatives(nodes, schema)
-        if alternatives is None:
-            return None
-        for node in alternatives:
-            next_node = _next_node(node, operation)
-            if next_node is not None:
-                steps.append(next_node)
-            fields += node.get("properties", ())
-            kinds.append(str(node.get("type", "")))
-        if not steps:
-            problem = _problem(operation, operations, fields, kinds)
-            hint = _instead(schema, operation, operations[0], kinds)
-            return problem and replace(problem, got=problem.got + hint)
-        nodes = steps
-    return None
-
-
-def kinds_at(schema: _Node, operations: Sequence[Operation]) -> frozenset[str]:
-    """Return the JSON types of a part of an answer, if known."""
     nodes: list[_Node] = [schema]
     for operation in operations:
         if isinstance(operation, Filter):
             if operation.name not in ("first", "last"):
                 return frozenset()
             operation = 0
-        found = _alternatives(nodes, schema) or ()
-        steps = [_next_node(node, operation) for node in found]
-        nodes = [step for step in steps if step is not None]
-    kinds: set[str] = set()
-    for node in _alternatives(nodes, schema) or ():
+        alternatives = _alternatives(nodes, schema)
+        if alternatives is None:
+            return frozenset()
+        found = [_next_node(node, operation) for node in alternatives]
+        nodes = [node for node in found if node is not None]
+        if not nodes:
+            fields = [
+                name for node in alternatives for name in node.get("properties", ())
+            ]
+            kinds = [str(node.get("type", "")) for node in alternatives]
+            problem = _problem(operation, operations, fields, kinds)
+            hint = _instead(schema, operation, operations[0], kinds)
+            return (
+                frozenset()
+                if problem is None
+                else replace(problem, got=problem.got + hint)
+            )
+    return _types(_alternatives(nodes, schema) or ())
+
+
+def _types(nodes: Sequence[_Node]) -> frozenset[str]:
+    """Return the JSON types of all nodes; none if one says none."""
+    found: set[str] = set()
+    for node in nodes:
         kind = node.get("type")
         if not kind:
             return frozenset()
-        kinds.update([kind] if isinstance(kind, str) else kind)
-    return frozenset(kinds)
+        found.update([kind] if isinstance(kind, str) else kind)
+    return frozenset(found)
 
 
 def _instead(

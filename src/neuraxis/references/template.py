@@ -10,6 +10,7 @@ read for references again (rule C24).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -52,7 +53,7 @@ class Expression(Struct, frozen=True, kw_only=True):
         return AssetRef(asset_id=self.step, field_path=(*RESPONSE, *path))
 
 
-class Template(Struct, frozen=True, kw_only=True):
+class Template(Struct, frozen=True, kw_only=True, dict=True):
     """Text with expressions in it, or one expression alone (`whole`)."""
 
     parts: tuple[str | Expression, ...]
@@ -62,7 +63,7 @@ class Template(Struct, frozen=True, kw_only=True):
         """Return whether one expression is the whole value, with native type."""
         return len(self.parts) == 1 and isinstance(self.parts[0], Expression)
 
-    @property
+    @cached_property
     def refs(self) -> tuple[AssetRef, ...]:
         """Return every place that it reads, in order."""
         return tuple([part.ref for part in self.parts if isinstance(part, Expression)])

@@ -199,6 +199,10 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
+_JOINS = frozenset(("anyOf", "oneOf", "allOf"))
+"""Keys whose subschemas apply to the same value."""
+
+
 def child(node: Node, part: str | int, root: Node) -> Node | None:
     """Return the sub-schema of a key or index; None: not allowed.
 
@@ -207,11 +211,14 @@ def child(node: Node, part: str | int, root: Node) -> Node | None:
     node = resolved(node, root)
     if "x-type" in node:
         return ANYTHING
-    nodes: list[Node] = []
-    for arm in arms(node, root):
-        inner_node = _child(arm, part) if arm is node else child(arm, part, root)
-        if inner_node is not None:
-            nodes.append(inner_node)
+    if _JOINS.isdisjoint(node):
+        inner = _child(node, part)
+        return None if inner is None else resolved(inner, root)
+    found = [
+        _child(arm, part) if arm is node else child(arm, part, root)
+        for arm in arms(node, root)
+    ]
+    nodes = [one for one in found if one is not None]
     extra: Json = node.get("allOf")
     if isinstance(extra, list):
         for item in cast("list[Json]", extra):
