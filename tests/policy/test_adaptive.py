@@ -251,8 +251,11 @@ def test_a_yes_for_a_host_holds_in_this_session(tmp_path: Path) -> None:
     assert [question.offers[0] for question in asked] == [
         f"everything sent to {host}.test {rest}" for host in "ef"
     ]
-    assert asked[0].reason.startswith('this would send "url" to e.test; text from ')
-    assert "may have chosen it, and private things that" in asked[0].reason
+    assert asked[0].reason.startswith("this would send a request to e.test; ")
+    assert (
+        'may have chosen its address ("url"), and private things that'
+        in asked[0].reason
+    )
 
 
 GO_BETWEENS = [

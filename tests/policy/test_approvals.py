@@ -279,7 +279,7 @@ def _refused(
         workspace=tmp_path,
         approve=approve,
     ) as asking:
-        error = asking.run_sync("Tidy up, and draw a.svg").calls[-1].error
+        error = asking.run_sync("Tidy up, and draw a.html").calls[-1].error
     assert error is not None
     return error.message
 
@@ -326,13 +326,13 @@ def test_with_nobody_to_ask_the_way_out_fits_the_call(
     ("call", "reason", "origin"),
     [
         (
-            {"tool": "FILEWRITER", "file_path": "a.svg", "contents": "x"},
-            'programs may run or load "a.svg"',
+            {"tool": "FILEWRITER", "file_path": "a.html", "contents": "x"},
+            '"a.html" may be run or loaded by programs',
             "your words",
         ),
         (
             MOVE | {"new_path": "notes/new.txt"},
-            '"notes/new.txt", which the request does not name by its whole path',
+            '"notes/new.txt", whose path is not in the request',
             "written by the model after it read files",
         ),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -24,6 +25,7 @@ DATA = (".md", ".csv")
         ("start.ps1", "python -m helper"),
         ("run.py", "import ｈｅｌｐｅｒ"),
         ("big.py", f"{'#' * 2_000_000}\nimport helper"),
+        ("bell.py", "# \x01 rings\nimport helper"),
     ],
 )
 def test_what_may_run_a_script_names_it(tmp_path: Path, name: str, text: str) -> None:
@@ -48,3 +50,39 @@ def test_more_text_than_is_read_counts_as_naming_it(tmp_path: Path) -> None:
         file.write(b"x\n")
         file.truncate(60_000_000)
     assert is_mentioned("helper", tmp_path, data=DATA)
+
+
+def test_attack16_b9_a_workspace_in_a_virtual_environment_is_searched(
+    tmp_path: Path,
+) -> None:
+    """Packages are not searched, but the person's own scripts are."""
+    (tmp_path / "pyvenv.cfg").touch()
+    (tmp_path / "run.py").write_text("import helper")
+    inner = tmp_path / "env"
+    inner.mkdir()
+    (inner / "pyvenv.cfg").touch()
+    (inner / "package.py").write_text("import sums")
+    assert is_mentioned("helper", tmp_path, data=DATA)
+    assert not is_mentioned("sums", tmp_path, data=DATA)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"), [("lib", True), ("node_modules", False), ("env", False)]
+)
+def test_attack16_b9_a_linked_folder_counts_as_naming_it(
+    tmp_path: Path, name: str, counts: bool
+) -> None:
+    """It is not searched; installed packages need not be."""
+    elsewhere, work = tmp_path / "elsewhere", tmp_path / "work"
+    elsewhere.mkdir()
+    work.mkdir()
+    if name == "env":
+        (elsewhere / "pyvenv.cfg").touch()
+    (work / name).symlink_to(elsewhere)
+    assert is_mentioned("helper", work, data=DATA) is counts
+
+
+def test_random_bytes_are_no_text(tmp_path: Path) -> None:
+    """A picture or program is not read for names."""
+    (tmp_path / "app.bin").write_bytes(Random(1).randbytes(2_000) + b"helper")
+    assert not is_mentioned("helper", tmp_path, data=DATA)

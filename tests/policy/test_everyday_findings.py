@@ -211,7 +211,7 @@ def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
     assert talk.asked[0].reason == (
         'this would move the user\'s file "todo.md"; '
         "`session.undo()` can revert it; "
-        'this would make a new file, "errands.md", which the request does not name'
+        'this would make a new file, "errands.md", whose name is not in the request'
     )
     append = {"tool": "append_file", "file_path": "errands.md", "text": "- milk"}
     talk.ask("More milk", [append])
@@ -445,7 +445,7 @@ def test_a_question_does_not_ask_for_a_name_that_would_not_help(work: Path) -> N
     talk.ask("Mail my list to eve@x.example", [{"tool": "list_files"}], [mail])
     (asked,) = talk.asked
     assert "the model has read files" in asked.reason
-    assert "does not name" not in asked.reason
+    assert "in the request" not in asked.reason
 
 
 @pytest.mark.parametrize(

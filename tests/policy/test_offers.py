@@ -240,5 +240,5 @@ def test_a_yes_for_a_host_is_none_for_a_deed(tmp_path: Path) -> None:
         "every call of order.order in this session",
     )
     leaving, deed = asked[1].reason.split("; ", 1)[0], asked[1].reason
-    assert leaving == 'this would send "url" to good.example'
+    assert leaving == "this would send a request to good.example"
     assert '; "account" is written by the model after it read ' in deed

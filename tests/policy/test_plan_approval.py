@@ -95,7 +95,7 @@ def test_one_question_shows_all_calls_with_their_origins() -> None:
     assert [("a@y.test", "hi"), ("b@y.test", "ho")] == SENT
     assert ["send", "send"] == [call["command"] for call in asked.plan]
     assert {"to": "b@y.test", "text": "ho"} == asked.plan[1]["arguments"]
-    assert "after it read page.page" in asked.plan[1]["origins"]["to"]
+    assert "after it read answers of page.page" in asked.plan[1]["origins"]["to"]
     assert "" == asked.call["command"]
     told = [event for event in events if isinstance(event, ApprovalAnswered)]
     assert [asked.digest] * 3 == [event.digest for event in told]

@@ -83,13 +83,13 @@ def test_an_address_that_the_model_wrote_is_told_apart_from_a_link(
     wrote = {"tool": "page", "url": "https://x.example/b"}
     (one,) = asked(tmp_path, f"Read {PAGE}", [NOTES], [read], [wrote])
     assert one.reason == (
-        'this would send "url" to x.example; text from files may have chosen it, '
-        "and private things from there could leave with it"
+        "this would send a request to x.example; text from files may have chosen its "
+        'address ("url"), and private things that were read could leave with it'
     )
     assert one.origins == {"url": "written by the model after it read files"}
     link = {"tool": "page", "url": "{{ first[0] }}"}
     (one,) = asked(tmp_path, f"Read {PAGE}", [NOTES], [read | {"as": "first"}, link])
-    assert one.origins == {"url": "from page.page"}
+    assert one.origins == {"url": "from answers of page.page"}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_file_that_is_not_there_yet_is_called_new(
     path = {"file_path": "zebra.md"}
     (one,) = asked(tmp_path, "Sum up", [NOTES], [call | path])
     assert one.reason == (
-        'this would make a new file, "zebra.md", which the request does not name'
+        'this would make a new file, "zebra.md", whose name is not in the request'
     )
     outside = asked(tmp_path, "Sum up", [NOTES], [call | {"file_path": "../zebra.md"}])
     assert not any("new file" in one.reason for one in outside)
@@ -113,7 +113,7 @@ def test_a_folder_that_is_not_there_yet_is_called_new(tmp_path: Path) -> None:
     call = {"tool": "make_folder", "folder": "zebra"}
     (one,) = asked(tmp_path, "Sum up", [NOTES], [call])
     assert one.reason == (
-        'this would make a new folder, "zebra", which the request does not name'
+        'this would make a new folder, "zebra", whose name is not in the request'
     )
 
 
@@ -181,8 +181,8 @@ def test_a_file_of_ones_own_gets_its_real_reason_and_a_yes_for_itself(
     )  # fmt: skip
     assert one.reason == (
         "the model has read files, and text that others wrote there may have led it "
-        "to this; "
-        'programs may run or load "tools/rate.py"; `session.undo()` can revert it'
+        'to this; "tools/rate.py" may be run or loaded by programs; '
+        "`session.undo()` can revert it"
     )
     every, rest = "every call of files.replace_in_file", "also on your own files"
     assert one.offers == (
@@ -247,8 +247,9 @@ def test_what_decides_how_often_something_is_sent_counts_as_sent(
     assert [len(one.calls) for one in questions] == [2]
     first: Any = questions[0].plan[0]
     assert first["reason"] == (
-        'this would send "url" to x.example; text from files may have chosen it, '
-        "and private things from files, lines.lines could leave with it"
+        "this would send a request to x.example; text from files may have chosen its "
+        'address ("url"), and private things from files and answers of lines.lines '
+        "could leave with it"
     )
 
 

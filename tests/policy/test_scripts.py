@@ -160,8 +160,8 @@ def test_a_question_about_a_scripts_files_says_what_it_did(tmp_path: Path) -> No
     work, _ = _run_after_reading(tmp_path, code, approve)
     assert asked[0].reason == (
         'the script would change "thesis.md" and make "x.cfg"; the model has read '
-        "files, and text that others wrote there may have led it to this; programs may "
-        'run or load "x.cfg"; `session.undo()` can revert it'
+        "files, and text that others wrote there may have led it to this; "
+        '"x.cfg" may be run or loaded by programs; `session.undo()` can revert it'
     )
     assert asked[0].summary == (
         f'python_file.run(file_path="total.py"): {asked[0].reason}'

@@ -51,22 +51,36 @@ def no_from(by: str) -> str:
     return f"it needs approval, and {by.removeprefix('nobody: ')}"
 
 
-def asks_out(path: Path, host: str, label: str, private: str) -> str:
-    """Return why sending a value needs an approval (rule Out).
+def asks_out(
+    paths: Sequence[Path], host: str, label: str, private: str, *, is_said: bool
+) -> str:
+    """Return why sending values needs an approval (rule Out).
 
     Args:
-        path: the argument that names the destination.
-        host: the host that it leads to; empty if unclear.
+        paths: the arguments that name the destination, or go there.
+        host: the host that they lead to; empty if unclear.
         label: what was read, in words.
         private: the private part of it.
+        is_said: whether all are the user's words, but not in their order.
     """
-    data_text = "private things that were read"
-    if private:
-        data_text = f"private things from {'there' if private == label else private}"
-    return (
-        f"this would send {_place(path)} to {host or 'others'}; text from {label} may "
-        f"have chosen it, and {data_text} could leave with it"
+    places = listed([_place(path) for path in paths])
+    where = f"a request to {host}" if host else f"{places} to others"
+    what = f"its address ({places})" if host else "what is sent"
+    data = private if private and private != label else ""
+    data_text = (
+        f"private things from {data}" if data else "private things that were read"
     )
+    order = _OTHER_ORDER if is_said else ""
+    return (
+        f"this would send {where}; text from {label} may have chosen {what}, and "
+        f"{data_text} could leave with it{order}"
+    )
+
+
+_OTHER_ORDER = (
+    "; the user wrote this address, but it was used before, or one that stands behind "
+    "it in the request was"
+)
 
 
 def out_way_out(target: str) -> str:
@@ -100,8 +114,8 @@ def asks_path(path: str, use: str, *, is_new: bool) -> str:
         use: the use of the file.
         is_new: whether nothing is there yet.
     """
-    path_note = " by its whole path" if "/" in path else ""
-    place = f"{quote(path)}, which the request does not name{path_note}"
+    kind_of_name = "path" if "/" in path else "name"
+    place = f"{quote(path)}, whose {kind_of_name} is not in the request"
     if is_new and use in ("write", "change", "folder"):
         kind = "folder" if use == "folder" else "file"
         return f"this would make a new {kind}, {place}"
@@ -138,7 +152,7 @@ _MAY_BE_WHY = "and text that others wrote there may have led it to this"
 
 def may_be_loaded(paths: Sequence[str]) -> str:
     """Return why files that are no documents need an approval."""
-    return f"programs may run or load {listed([quote(path) for path in paths])}"
+    return f"{listed([quote(path) for path in paths])} may be run or loaded by programs"
 
 
 def deed_way_out(target: str, uses: Collection[str | None]) -> str:
@@ -230,9 +244,7 @@ _OWN, _NOT_OWN = ", also on your own files", ", but not on your own files"
 
 def also_own(offer: str) -> str:
     """Return the same offer, also for the user's own files."""
-    return (
-        f"{offer.removesuffix(_NOT_OWN)}{_OWN}" if offer.endswith(_NOT_OWN) else offer
-    )
+    return f"{offer.removesuffix(_NOT_OWN)}{_OWN}"
 
 
 def offer_changes(target: str, paths: Sequence[str]) -> str:

@@ -129,6 +129,10 @@ def _context(
         if exists:
             runtime.wrote(path)
 
+    def listing() -> Sequence[Mapping[str, Json]]:
+        origins.sums_up(call.id)  # it tells names and columns of everything stored
+        return runtime.assets.listing()
+
     return Context(
         call_id=call.id,
         session_id=runtime.session,
@@ -145,7 +149,7 @@ def _context(
         wrote=wrote,
         warn=lambda text: warnings.append(runtime.secrets.scrub(text)),
         show=lambda: runtime.shown.add(call.id),
-        assets=runtime.assets.listing,
+        assets=listing,
         files=_files(step, runtime, warnings, wrote),
         outer=ParentRun(
             runtime=runtime,

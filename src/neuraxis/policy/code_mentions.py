@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import chain
@@ -12,7 +11,8 @@ from neuraxis.sandbox.files.walk import walk_tree
 
 _INSTALLED = (".git", "node_modules", "__pycache__")
 _MOST_FILES, _MOST_BYTES, _BEGINNING = 2_000, 50_000_000, 1_000
-_BINARY = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_CONTROLS = bytes((*range(1, 7), *range(14, 27), *range(28, 32), 127))
+"""Characters that texts have seldom; in random bytes, one in ten is such."""
 
 
 def is_mentioned(stem: str, workspace: Path, *, data: tuple[str, ...]) -> bool:
@@ -54,19 +54,29 @@ def _letters(text: bytes) -> bytes:
 
 
 def _code(workspace: Path, data: tuple[str, ...]) -> Iterator[Path]:
-    """Yield all other texts than data, without those of installed packages."""
+    """Yield all other texts than data, without those of installed packages.
+
+    Raises:
+        OSError: something cannot be searched.
+    """
     hooks = workspace / ".git" / "hooks"
     for folder, folders, names in chain(walk_tree(workspace), walk_tree(hooks)):
-        if "pyvenv.cfg" in names:
+        if "pyvenv.cfg" in names and Path(folder) != workspace:
             folders.clear()
             continue
         folders[:] = [name for name in folders if name not in _INSTALLED]
         for name in names:
             file, low = Path(folder, name), name.lower()
+            if file.is_dir() and not (
+                name in _INSTALLED or (file / "pyvenv.cfg").exists()
+            ):
+                raise OSError(f"{file} leads to a folder, which is not searched")
             if not low.endswith(data) and file.is_file() and _is_text(file):
                 yield file
 
 
 def _is_text(file: Path) -> bool:
     with file.open("rb") as opened:
-        return not _BINARY.search(_letters(opened.read(_BEGINNING)))
+        beginning = _letters(opened.read(_BEGINNING))
+    controls = len(beginning) - len(beginning.translate(None, _CONTROLS))
+    return controls * 20 <= len(beginning)

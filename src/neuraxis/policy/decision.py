@@ -76,7 +76,7 @@ class Facts(Struct, frozen=True, kw_only=True):
         found: list[tuple[Path, str, FileUse | Use]] = []
         for place, value in leaves(self.arguments) if marks.files else ():
             use = marks.file_use(place)
-            if use is not None and value is not None:
+            if use is not None and not isinstance(value, dict | list | None):
                 moved = use == "remove" and marks.moves
                 found.append((place, str(value), "move" if moved else use))
         return found

@@ -21,10 +21,11 @@ from neuraxis.sandbox.files.named_files import PATH, is_called, is_named, words_
 from neuraxis.sandbox.files.paths import normal
 
 DOCUMENTS = (
-    *(".md", ".txt", ".rst", ".csv", ".tsv", ".parquet", ".xlsx", ".pdf"),
+    *(".md", ".txt", ".rst", ".csv", ".tsv", ".parquet", ".pdf", ".ics"),
+    *(".xlsx", ".docx", ".pptx", ".ods", ".odt", ".odp"),
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"),
 )
-DATA = (".json", ".jsonl", ".ndjson", ".xml", ".log")
+DATA = (".json", ".jsonl", ".ndjson", ".xml", ".log", ".svg", ".zip")
 """Documents where the request names the file, or another of that stem."""
 LOADED = frozenset(
     (
@@ -45,7 +46,7 @@ SCRIPTS = frozenset(
     )
 )
 """Words in names of `.py .json .xml` files that tools load; `.py` also in `test…`."""
-_NO_CODE = (*DOCUMENTS, ".jsonl", ".ndjson", ".xml", ".log", ".html", ".svg")
+_NO_CODE = (*DOCUMENTS, ".jsonl", ".ndjson", ".xml", ".log", ".html", ".svg", ".zip")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 """Where a name in `camelCase` has its next word."""
 _SIGN = re.compile(r"[-_/.\d]")
@@ -71,6 +72,8 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
     name, request = normal(path), origins.own_words
     own = _is_own(name, files)
     written = name in origins.fresh or (own and name in origins.earlier)
+    if os.path.lexists(workspace / name) and not facts.step.command.is_builtin:
+        return False  # no old version of it is stored
     match use:
         case "folder":
             return _is_free_name(path, naming_words(origins))

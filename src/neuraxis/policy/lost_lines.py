@@ -22,7 +22,8 @@ def lost_of_call(facts: Facts) -> list[str]:
     read as they are, with what the same run did to them.
     """
     objects, given = _objects(facts.arguments, facts), leaves(facts.arguments)
-    kept = {line for _, value in given for line in str(value).splitlines()}
+    texts = [value for _, value in given if isinstance(value, str)]
+    kept = {line for text in texts for line in text.splitlines()}
     for name in facts.named("read", "move", "remove"):
         kept.update(text_of(facts.workspace, name)[0].splitlines())
     shown: list[str] = []

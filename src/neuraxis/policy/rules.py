@@ -164,7 +164,8 @@ def _matches(
 
 def _fits(pattern: str, value: Json, verdict: Verdict) -> bool:
     """Whether a pattern fits a value: all of it, to allow."""
-    found = [leaf for _, leaf in leaves(value, ("",))]
+    every = (leaf for _, leaf in leaves(value, ("",)))
+    found = [leaf for leaf in every if not isinstance(leaf, dict | list | tuple)]
     texts = [str(leaf) for leaf in found]
     if verdict == "allow":
         fits = [text.isprintable() and fnmatchcase(text, pattern) for text in texts]

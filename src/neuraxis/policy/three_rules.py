@@ -37,7 +37,8 @@ from neuraxis.specs import Json
 
 def by_rules(facts: Facts, *, mild: bool = False) -> Decision:
     """Decide by the three rules; `mild`: only destroying deeds are asked about."""
-    if facts.step.command.spec.effects.kind == "none":
+    marks, effects = facts.marks, facts.step.command.spec.effects
+    if effects.kind == "none" and not (marks.sends_out or marks.trusted_only):
         return ALLOWED
     leaving, deed = out(facts), deeds(facts, mild=mild)
     if leaving and deed:  # a yes for a host says nothing of the deed
@@ -61,19 +62,24 @@ def out(facts: Facts) -> Decision | None:
     traced = [item for item in facts.traced if _meets(places, item.path)]
     if not origins.read:
         carrier = next((item for item in traced if _carries(item, facts)), None)
-        return carrier and _out(carrier.path, carrier.label, facts)
+        return carrier and _out([carrier.path], carrier.label, facts)
     label = OWN.union(*(item.label for item in traced))
     if not origins.may_tell(facts.step.call.id) and not is_private(label):
         return None
     request = "\n".join(origins.request)
     last = max((place_of(address, request) for address in origins.sent), default=-1)
-    nothing: list[tuple[Path, Json]] = [(places[0], None)]
-    for path, value in [*sent_values(facts.arguments, places)] or nothing:
+    sent = [*sent_values(facts.arguments, places)]
+    others: list[Path] = [] if sent else [places[0]]
+    is_said = bool(sent)
+    for path, value in sent:
         place = place_of(value, request)
         if place <= last:
-            return _out(path, origins.read | label, facts)
-        last = place
-    return None
+            others.append(path)
+            is_said = is_said and place >= 0
+        last = max(last, place)
+    if not others:
+        return None
+    return _out(others, origins.read | label, facts, is_said=is_said)
 
 
 def _meets(places: tuple[Path, ...], path: Path) -> bool:
@@ -123,18 +129,24 @@ def _carries(address: Traced, facts: Facts) -> bool:
             origin.private and (not origin.open_world or origin in FILES | ATTACHED)
             for origin in address.label
         )
-        or any("secret://" in str(leaf) for _, leaf in leaves(facts.arguments))
+        or any(
+            isinstance(leaf, str) and "secret://" in leaf
+            for _, leaf in leaves(facts.arguments)
+        )
     )
 
 
-def _out(path: Path, label: Label, facts: Facts) -> Decision:
+def _out(
+    paths: Sequence[Path], label: Label, facts: Facts, *, is_said: bool = False
+) -> Decision:
     target, places = facts.step.tool, facts.marks.sends_out
     sent = [value for _, value in sent_values(facts.arguments, places)]
     # a yes for a host is one for all, and other texts may go elsewhere: to a search
     hosts = {host_of(value) if _is_web_address(value) else "" for value in sent}
     host = hosts.pop() if len(hosts) == 1 else ""
-    path = path or places[0]  # of a loop, whose list is no argument
-    reason = call_errors.asks_out(path, host, describe(label), private_in(label))
+    paths = [path or places[0] for path in paths]  # a loop's list is no argument
+    words = describe(label), private_in(label)
+    reason = call_errors.asks_out(paths, host, *words, is_said=is_said)
     some = call_errors.offer_host(host) if "." in host else ""
     offers = tuple(filter(None, (some, *offers_of(facts))))
     return _asks(facts, reason, call_errors.out_way_out(target), offers)

@@ -77,26 +77,26 @@ def test_the_order_of_what_is_told_is_that_of_the_names() -> None:
 
 def test_a_person_is_told_the_strangers() -> None:
     """Where there are some, the user's own files are not what matters."""
-    assert describe(frozenset({PAGE, FILE})) == "web.get"
-    assert describe(frozenset({FILE})) == "files.read"
+    assert describe(frozenset({PAGE, FILE})) == "answers of web.get"
+    assert describe(frozenset({FILE})) == "answers of files.read"
     assert describe(OWN) == ""
 
 
 def test_a_person_is_told_three_and_how_many_more() -> None:
     """In the order of their names."""
-    label = frozenset(Origin(source=name, open_world=True) for name in "edcba")
-    assert describe(label) == "a, b, c and 2 more"
-    assert describe(label - {Origin(source="e", open_world=True)}) == (
-        "a, b, c and 1 more"
+    label = frozenset(Origin(source=f"{x}.x", open_world=True) for x in "edcba")
+    assert describe(label) == "answers of a.x, b.x, c.x and 2 more"
+    assert describe(label - {Origin(source="e.x", open_world=True)}) == (
+        "answers of a.x, b.x, c.x and 1 more"
     )
 
 
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("literal", "written by the model after it read web.get"),
-        ("reference", "from web.get"),
-        ("text", "made of web.get"),
+        ("literal", "written by the model after it read answers of web.get"),
+        ("reference", "from answers of web.get"),
+        ("text", "made of answers of web.get"),
     ],
 )
 def test_how_a_value_came_is_told(how: Any, words: str) -> None:

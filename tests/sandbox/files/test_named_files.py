@@ -24,6 +24,9 @@ from neuraxis.sandbox.files.named_files import is_called, is_named
         ("append x to my-notes.txt", False),
         ("append x to notes.txt.bak", False),
         ("append x to my notes", False),
+        ("append x to notes.txt+old.txt", False),
+        ("append x to notes.txt%20old", False),
+        ("append x to notes.txt, old.txt", True),
     ],
 )
 def test_a_request_names_a_file(words: str, named: bool) -> None:

@@ -11,7 +11,7 @@ from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.paths import normal
 from neuraxis.sandbox.files.walk import walk_tree
 
-IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".zip", ".egg", ".pyd")
+IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".pyd")
 """Files that a script may load as code without naming them."""
 
 

@@ -12,6 +12,7 @@ from typing import Literal, cast
 import msgspec
 from msgspec import Struct
 
+from neuraxis.formatting import listed
 from neuraxis.messages import Path
 from neuraxis.specs import Json
 
@@ -92,7 +93,7 @@ def from_told(origins: Iterable[Json]) -> Label:
 
 
 def describe(label: Label) -> str:
-    """A label in words, for a person: `fetch_url.fetch, web_search.search`."""
+    """A label in words, for a person: `files and answers of fetch_url.fetch`."""
     return _named(o for o in sorted(label) if o.open_world or not is_outside(label))
 
 
@@ -103,8 +104,11 @@ def private_in(label: Label) -> str:
 
 def _named(origins: Iterable[Origin]) -> str:
     named = list(dict.fromkeys(o.source for o in origins))
-    more = len(named) - 3
-    return ", ".join(named[:3]) + (f" and {more} more" if more > 0 else "")
+    commands = [source for source in named if "." in source]
+    parts = [source for source in named if "." not in source]
+    if commands:
+        parts.append(f"answers of {listed(commands, 3)}")
+    return " and ".join(parts)
 
 
 def describe_traced(item: Traced) -> str:

@@ -24,19 +24,19 @@ _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Yield every plain value and mapping key with its path."""
+    """Yield every mapping key, and every value without parts, with its path."""
     stack: list[tuple[Path, Any]] = [(path, value)]
     while stack:
         at, item = stack.pop()
-        if isinstance(item, dict):
+        if isinstance(item, dict) and item:
             entries = cast("dict[Any, Any]", item)
             if at:  # a key below the parameters themselves is data too
                 yield from (((*at, str(key)), str(key)) for key in entries)
             stack += [((*at, str(k)), part) for k, part in reversed(entries.items())]
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, list | tuple) and item:
             parts = [*enumerate(cast("Sequence[Any]", item))]
             stack += [((*at, index), part) for index, part in reversed(parts)]
-        elif item is None or isinstance(item, str | int | float):
+        else:  # an empty list is nobody's word, and so is a date
             yield at, item
 
 
@@ -73,16 +73,28 @@ def place_of(value: Json, text: str) -> int:
     """
     if not isinstance(value, str) or _is_odd(value):
         return -1
-    words = unicodedata.normalize("NFC", text)
-    found = [at for at, text in _quotations(words) if text == value]
+    quoted, addresses = _places(text)
+    found = [quoted[value]] if value in quoted else []
     if " " not in value and _SPECIAL.intersection(value):
-        wanted, at = _spellings(value), 0
-        for part in words.split():
-            at = words.index(part, at)
-            if _bare(part) in wanted:
-                found.append(at)
-            at += len(part)
-    return min((at for at in found if at >= 0), default=-1)
+        forms = _spellings(value)
+        found += [addresses[form] for form in forms if form in addresses]
+    return min(found, default=-1)
+
+
+@lru_cache(maxsize=8)
+def _places(text: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Return where each quoted text and each token first stands."""
+    words = unicodedata.normalize("NFC", text)
+    quoted: dict[str, int] = {}
+    for at, quotation in _quotations(words):
+        quoted.setdefault(quotation, at)
+    addresses: dict[str, int] = {}
+    at = 0
+    for part in words.split():
+        at = words.index(part, at)
+        addresses.setdefault(_bare(part), at)
+        at += len(part)
+    return quoted, addresses
 
 
 def _spellings(address: str) -> set[str]:
@@ -137,9 +149,13 @@ def _bare(part: str) -> str:
 
 
 def _line(found: Iterable[str]) -> str:
-    """Return tokens in one line, plain words without their case."""
-    folded = (one if _SPECIAL.intersection(one) else one.lower() for one in found)
-    return f" {' '.join(folded)} "
+    """Return tokens in one line, words of letters without their case."""
+    return f" {' '.join(map(_folded, found))} "
+
+
+def _folded(token: str) -> str:
+    is_id = bool(_SPECIAL.intersection(token)) or any(map(str.isdigit, token))
+    return token if is_id else token.lower()
 
 
 @lru_cache(maxsize=8)

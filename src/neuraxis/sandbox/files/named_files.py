@@ -36,7 +36,9 @@ def is_named(path: str, words: Iterable[str], *, without_folder: bool = False) -
     alternatives = [re.escape(name)]
     if without_folder:
         alternatives.append(re.escape(name.rpartition("/")[2]))
-    pattern = re.compile(rf"{_BEFORE}(?:{'|'.join(alternatives)})(?![\w~-]|[./\\@]\w)")
+    pattern = re.compile(
+        rf"{_BEFORE}(?:{'|'.join(alternatives)})(?![\w~%+=&$^-]|[./\\@]\w)"
+    )
     return any(pattern.search(unicodedata.normalize("NFC", text)) for text in words)
 
 
