@@ -50,7 +50,8 @@ class World:
     async def do(self, n: int, yields: int, fails: int, changes: bool, saw: Any) -> Any:
         self.log.append(f"+{n}")
         # the items of a loop may begin in any order: each counts its own tries
-        item = next((one for one in reversed(saw or []) if isinstance(one, int)), None)
+        refs = saw if isinstance(saw, list) else []
+        item = next((one for one in refs if isinstance(one, int)), None)
         tries = self.tries[n, item] = self.tries.get((n, item), 0) + 1
         self.running += 1
         self.most = max(self.most, self.running)
