@@ -11,7 +11,7 @@ import pytest
 
 from neuraxis import CommandError, Session, agent, command
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.policy.free_files import LOADED, SCRIPTS
+from neuraxis.policy.files.file_names import LOADED, SCRIPTS
 from neuraxis.policy.rules import EVERYTHING
 
 OPENED: list[Any] = []

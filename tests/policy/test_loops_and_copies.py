@@ -10,7 +10,8 @@ import pytest
 
 from neuraxis import Session, command
 from neuraxis.policy import free_files
-from neuraxis.policy.free_files import is_document, is_new_script
+from neuraxis.policy.files.file_names import is_document
+from neuraxis.policy.files.free_files import is_new_script
 from neuraxis.testing import ScriptedModel
 
 OUTSIDE = {"kind": "read", "others_write": True, "public": True}

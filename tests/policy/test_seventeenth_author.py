@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from neuraxis import command
-from neuraxis.policy.free_files import is_document
+from neuraxis.policy.files.file_names import is_document
 from neuraxis.sandbox.process.run import probe
 from policy_talk import Talk
 

@@ -26,7 +26,7 @@ from neuraxis.planning.plan import Step
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.authorize import ask_about_files
-from neuraxis.policy.free_files import is_free_document
+from neuraxis.policy.files.free_files import is_free_document
 from neuraxis.policy.provenance.labels import Label
 from neuraxis.sandbox.files.call_files import CallFiles
 from neuraxis.specs import Json

@@ -39,6 +39,20 @@ def value_digest(value: Any) -> str:
     return _sha256(_form(value).encode())
 
 
+def with_integers(value: Any) -> Any:
+    """Value with whole floats as integers."""
+    match value:
+        case dict():
+            entries = cast("dict[Any, Any]", value).items()
+            return {key: with_integers(item) for key, item in entries}
+        case list() | tuple():
+            return [with_integers(item) for item in cast("Sequence[Any]", value)]
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
+
+
 def _form(value: Any) -> str:
     """Return a unique text for a value."""
     match value:

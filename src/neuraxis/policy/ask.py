@@ -20,11 +20,11 @@ from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.formatting import preview
 from neuraxis.messages import Path
 from neuraxis.planning.plan import Step
-from neuraxis.policy.approvals import MOST_REFUSALS, call_digest
+from neuraxis.policy.approvals import MOST_REFUSALS, call_digest, with_integers
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.deferred_questions import Waits, step_of
+from neuraxis.policy.files.lost_lines import lost_of_call
 from neuraxis.policy.gate import Gate, NobodyToAsk
-from neuraxis.policy.lost_lines import lost_of_call
 from neuraxis.policy.provenance.labels import describe_traced
 from neuraxis.policy.provenance.words import is_own
 from neuraxis.sandbox.files.paths import normal
@@ -223,10 +223,15 @@ def is_allowed(facts: Facts, decision: Decision, gate: Gate) -> bool:
 
 
 def key_of(facts: Facts) -> str:
-    """Return the digest of a call, or of its files."""
-    command = facts.step.command
+    """Return the digest of a call, or of its files.
+
+    Defaults that are left out or written out, and equal numbers, make the same call.
+    """
+    command, given = facts.step.command, facts.arguments
     paths: Json = [[use, normal(path)] for _, path, use in facts.uses if use != "read"]
-    return call_digest(command.plugin.name, command.spec, paths or facts.arguments)
+    if isinstance(given, dict):
+        given = command.spec.defaults | cast("dict[str, Json]", given)
+    return call_digest(command.plugin.name, command.spec, paths or with_integers(given))
 
 
 def _origins_of(facts: Facts) -> dict[str, str]:

@@ -24,13 +24,13 @@ from neuraxis.policy.ask import (
 )
 from neuraxis.policy.decision import Decision, Facts, Refused
 from neuraxis.policy.deferred_questions import Waits
-from neuraxis.policy.free_files import is_document
+from neuraxis.policy.files.file_names import is_document
 from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.file_labels import label_of_file
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, describe
 from neuraxis.policy.reconcile import settle_earlier
-from neuraxis.policy.three_rules import host_of, sent_values
+from neuraxis.policy.sending import host_of, sent_values
 from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.specs import Json
 
@@ -65,9 +65,8 @@ def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
     if not (origins.read and origins.private):
         return False
     places = step.command.marks.sends_out
-    return any(
-        str(value) in origins.sent for _, value in sent_values(arguments, places)
-    )
+    sent = sent_values(arguments, places)
+    return any(str(value) in origins.sent for _, value in sent if value is not None)
 
 
 def _answers(facts: Facts, gate: Gate) -> Label:
@@ -81,6 +80,8 @@ def _answers(facts: Facts, gate: Gate) -> Label:
         moved = any(use == "remove" for _, use in marks.files)
         origins.keeps(step.call.id, kept, moved=moved)
     for _, value in sent_values(facts.arguments, marks.sends_out):
+        if value is None:
+            continue
         origins.sent.add(str(value))
         hosts = {host_of(value), host_of(value, port=False)}
         if not hosts.isdisjoint(gate.policy.allow_hosts):

@@ -6,16 +6,15 @@ Outside, what counts as such, stands in `provenance.tracker`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
-from urllib.parse import urlsplit
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.messages import Path
 from neuraxis.policy.decision import ALLOWED, Decision, Facts
-from neuraxis.policy.free_files import is_document, is_free_file_use, is_plain
+from neuraxis.policy.files.file_names import is_document, is_plain
+from neuraxis.policy.files.free_files import is_free_file_use
 from neuraxis.policy.provenance.file_labels import copied_code
 from neuraxis.policy.provenance.labels import (
     ATTACHED,
@@ -30,8 +29,9 @@ from neuraxis.policy.provenance.labels import (
     private_in,
 )
 from neuraxis.policy.provenance.words import is_own, leaves, place_of
+from neuraxis.policy.sending import host_of, is_web_address, parts_of, sent_values
 from neuraxis.sandbox.files import operations
-from neuraxis.schema.annotations import ANY, CHANGES, covers, is_covered
+from neuraxis.schema.annotations import CHANGES, covers, is_covered
 from neuraxis.specs import Json
 
 
@@ -68,7 +68,12 @@ def out(facts: Facts) -> Decision | None:
         return None
     request = "\n".join(origins.request)
     last = max((place_of(address, request) for address in origins.sent), default=-1)
-    sent = [*sent_values(facts.arguments, places)]
+    defaults = facts.step.command.spec.defaults
+    sent = [
+        (path, value)
+        for path, value in sent_values(facts.arguments, places)
+        if value is not None or defaults.get(str(path[0]), ...) is not None
+    ]
     others: list[Path] = [] if sent else [places[0]]
     is_said = bool(sent)
     for path, value in sent:
@@ -85,31 +90,6 @@ def out(facts: Facts) -> Decision | None:
 def _meets(places: tuple[Path, ...], path: Path) -> bool:
     """Whether a value is, holds or stands in such a place."""
     return any(covers(place[: len(path)], path) for place in places)
-
-
-def sent_values(
-    arguments: Json, places: tuple[Path, ...]
-) -> Iterator[tuple[Path, Json]]:
-    """Yield what stands in these places, a list's values singly."""
-    for place in places:
-        found: list[tuple[Path, Json]] = [((), arguments)]
-        for mark in place:
-            parts = [part for one in found for part in _parts(*one)]
-            found = [(path, part) for path, part in parts if mark in (path[-1], ANY)]
-        for path, value in found:
-            if isinstance(value, list | tuple):
-                yield from _parts(path, value) or [(path, value)]
-            elif value is not None:
-                yield path, value
-
-
-def _parts(path: Path, value: Json) -> list[tuple[Path, Json]]:
-    """Return what is in a list or mapping, with its place."""
-    if isinstance(value, dict):
-        named = cast("dict[Any, Json]", value)
-        return [((*path, str(key)), part) for key, part in named.items()]
-    items = cast("list[Json]", value) if isinstance(value, list | tuple) else ()
-    return [((*path, index), part) for index, part in enumerate(items)]
 
 
 def _carries(address: Traced, facts: Facts) -> bool:
@@ -140,9 +120,10 @@ def _out(
     paths: Sequence[Path], label: Label, facts: Facts, *, is_said: bool = False
 ) -> Decision:
     target, places = facts.step.tool, facts.marks.sends_out
-    sent = [value for _, value in sent_values(facts.arguments, places)]
+    values = (value for _, value in sent_values(facts.arguments, places))
+    sent = [value for value in values if value is not None]
     # a yes for a host is one for all, and other texts may go elsewhere: to a search
-    hosts = {host_of(value) if _is_web_address(value) else "" for value in sent}
+    hosts = {host_of(value) if is_web_address(value) else "" for value in sent}
     host = hosts.pop() if len(hosts) == 1 else ""
     paths = [path or places[0] for path in paths]  # a loop's list is no argument
     words = describe(label), private_in(label)
@@ -150,29 +131,6 @@ def _out(
     some = call_errors.offer_host(host) if "." in host else ""
     offers = tuple(filter(None, (some, *offers_of(facts))))
     return _asks(facts, reason, call_errors.out_way_out(target), offers)
-
-
-def _is_web_address(value: Json) -> bool:
-    return isinstance(value, str) and value[:8].lower().startswith(
-        ("http://", "https://")
-    )
-
-
-def host_of(value: Json, *, port: bool = True) -> str:
-    """The host that a web address leads to; empty if unclear.
-
-    Programs differ in what they make of a backslash, and of a name before the host.
-    """
-    text = str(value)
-    if not text.isprintable() or any(char in text for char in " \\"):
-        return ""
-    try:
-        found = urlsplit(text if "://" in text else f"//{text}")
-        host = found.netloc.lower() if port else found.hostname
-    except ValueError:
-        return ""
-    is_web = found.scheme in ("", "http", "https") and "@" not in found.netloc
-    return host or "" if is_web else ""
 
 
 # --- Deeds ----------------------------------------------------------------------------
@@ -270,7 +228,7 @@ def offers_of(facts: Facts) -> tuple[str, ...]:
         path, value = found.pop()
         if is_covered(marks.trusted_only, path) or marks.file_use(path) in CHANGES:
             given.append((path, value))
-        elif parts := _parts(path, value):
+        elif parts := parts_of(path, value):
             found += reversed(parts)
         else:
             others = True

@@ -1,8 +1,4 @@
-"""New files that need no yes: documents, and scripts that nothing loads.
-
-A document is a text, a table or a picture. Names that a tool loads by itself are none;
-both lists stand in docs/security.md.
-"""
+"""Free files: documents, and new scripts that nothing loads."""
 
 from __future__ import annotations
 
@@ -12,43 +8,23 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path as File
 
-from neuraxis.policy.code_mentions import is_mentioned
 from neuraxis.policy.decision import Facts
+from neuraxis.policy.files.code_mentions import is_mentioned
+from neuraxis.policy.files.file_names import (
+    LOADED,
+    SCRIPTS,
+    in_capitals,
+    is_document,
+    is_plain,
+    name_words,
+    runs_nothing,
+)
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import tokens
 from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.named_files import PATH, is_called, is_named, words_of
 from neuraxis.sandbox.files.paths import normal
 
-DOCUMENTS = (
-    *(".md", ".txt", ".rst", ".csv", ".tsv", ".parquet", ".pdf", ".ics"),
-    *(".xlsx", ".docx", ".pptx", ".ods", ".odt", ".odp"),
-    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"),
-)
-DATA = (".json", ".jsonl", ".ndjson", ".xml", ".log", ".svg", ".zip")
-"""Documents where the request names the file, or another of that stem."""
-LOADED = frozenset(
-    (
-        *("agents", "claude", "cmakelists", "constraints", "conventions", "copilot"),
-        *("crush", "gemini", "package", "packages", "qwen", "requirements"),
-        *("robots", "runtime", "skill", "tsconfig", "warp"),
-    )
-)
-"""Words in the names of documents that programs load by themselves."""
-SCRIPTS = frozenset(
-    (
-        *("admin", "app", "apps", "asgi", "bootstrap", "build", "celeryconfig"),
-        *("composer", "conf", "config", "conftest", "deno", "dodo", "fabfile"),
-        *("hubconf", "init", "lambda", "locustfile", "main", "manage", "mcp"),
-        *("models", "noxfile", "pavement", "pelicanconf", "plugin", "pom"),
-        *("settings", "setup", "sitecustomize", "snakefile", "streamlit", "tasks"),
-        *("test", "urls", "usercustomize", "versioneer", "views", "wsgi"),
-    )
-)
-"""Words in names of `.py .json .xml` files that tools load; `.py` also in `test…`."""
-_NO_CODE = (*DOCUMENTS, ".jsonl", ".ndjson", ".xml", ".log", ".html", ".svg", ".zip")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-"""Where a name in `camelCase` has its next word."""
 _SIGN = re.compile(r"[-_/.\d]")
 """What a folder's name has that a word of a sentence has not."""
 
@@ -150,14 +126,8 @@ def _is_meant(name: str, request: Iterable[str], workspace: File) -> bool:
 
     `AGENT.md` is a program's file: "the agent" is a person.
     """
-    called = not _in_capitals(name) and is_called(name, request, workspace)
+    called = not in_capitals(name) and is_called(name, request, workspace)
     return called or is_named(name, request)
-
-
-def _in_capitals(path: str) -> bool:
-    """Whether a name is in capitals, like files that programs look for."""
-    stem = os.path.splitext(os.path.basename(path))[0]
-    return stem.isupper() and not any(map(str.isdigit, stem))
 
 
 def _is_own(name: str, files: FileHistory | None) -> bool:
@@ -180,22 +150,6 @@ def _are_said(folder: str, words: Iterable[str]) -> bool:
         return False  # of signs alone, which no word names
     folders = {word.removesuffix("s") for word in words_of(folder)}
     return folders.issubset(word.removesuffix("s") for word in words)
-
-
-def is_document(path: str, request: Iterable[str]) -> bool:
-    """Whether a path is that of a document nothing loads."""
-    name, suffix = os.path.splitext(os.path.basename(normal(path)))
-    stem, suffix = name.lower(), suffix.lower()
-    if not is_plain(path) or not LOADED.isdisjoint(_name_words(name)):
-        return False
-    if suffix in (".txt", ".rst") and stem.startswith("test"):
-        return False  # pytest runs what stands in it
-    if suffix in (".json", ".xml") and not SCRIPTS.isdisjoint(_name_words(name)):
-        return False
-    if suffix in DATA:  # by its name, or as a form of a file: sales.csv as sales.json
-        named = [os.path.splitext(token) for text in request for token in tokens(text)]
-        return any(ends and os.path.basename(of).lower() == stem for of, ends in named)
-    return suffix in DOCUMENTS
 
 
 def is_new_document(
@@ -238,9 +192,9 @@ def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
         and stem.isidentifier()
         and _is_free_name(path, request)
         and not low.startswith("test")
-        and (LOADED | SCRIPTS).isdisjoint(_name_words(stem))
+        and (LOADED | SCRIPTS).isdisjoint(name_words(stem))
         and importlib.util.find_spec(low) is None
-        and not is_mentioned(stem, workspace, data=_NO_CODE)
+        and not is_mentioned(stem, workspace, runs_nothing)
     )
 
 
@@ -262,7 +216,7 @@ def _is_free_name(
         return is_plain(path)
     folder, last = os.path.split(normal(path))
     stem = os.path.splitext(last)[0]
-    if _in_capitals(last) or not _are_said(folder, _spoken(request)):
+    if in_capitals(last) or not _are_said(folder, _spoken(request)):
         return False
     begins = {word[:4] for word in _spoken(request, addresses=addresses)}
     return (has_it and folder != "") or any(w[:4] in begins for w in words_of(stem))
@@ -279,17 +233,3 @@ def _spoken(
         elif addresses:
             found.update(words_of(token.rpartition("/")[2]))
     return found
-
-
-def is_plain(path: str) -> bool:
-    """Whether a path stays in the workspace and has no hidden part."""
-    return bool(path) and not (
-        "\\" in path
-        or path.startswith(("/", "~"))
-        or any(part.startswith(".") for part in normal(path).split("/"))
-    )
-
-
-def _name_words(stem: str) -> list[str]:
-    """Return the words of a name, also of one in `camelCase`."""
-    return [*words_of(stem), *words_of(_HUMP.sub(" ", stem))]

@@ -7,9 +7,12 @@ from random import Random
 
 import pytest
 
-from neuraxis.policy.code_mentions import is_mentioned
+from neuraxis.policy.files.code_mentions import is_mentioned
 
-DATA = (".md", ".csv")
+
+def is_data(name: str) -> bool:
+    """Whether a file runs nothing, by its name."""
+    return name.endswith((".md", ".csv"))
 
 
 @pytest.mark.parametrize(
@@ -33,15 +36,15 @@ def test_what_may_run_a_script_names_it(tmp_path: Path, name: str, text: str) ->
     file = tmp_path / name
     file.parent.mkdir(exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    assert is_mentioned("helper", tmp_path, data=DATA)
-    assert not is_mentioned("sums_of_may", tmp_path, data=DATA)
+    assert is_mentioned("helper", tmp_path, is_data)
+    assert not is_mentioned("sums_of_may", tmp_path, is_data)
 
 
 @pytest.mark.parametrize("name", ["notes.md", "helper.py", "helper.csv"])
 def test_documents_and_the_script_itself_run_nothing(tmp_path: Path, name: str) -> None:
     """The script is the one that would be written again."""
     (tmp_path / name).write_text("helper", encoding="utf-8")
-    assert not is_mentioned("helper", tmp_path, data=DATA)
+    assert not is_mentioned("helper", tmp_path, is_data)
 
 
 def test_more_text_than_is_read_counts_as_naming_it(tmp_path: Path) -> None:
@@ -49,7 +52,7 @@ def test_more_text_than_is_read_counts_as_naming_it(tmp_path: Path) -> None:
     with (tmp_path / "dump.sql").open("wb") as file:
         file.write(b"x\n")
         file.truncate(60_000_000)
-    assert is_mentioned("helper", tmp_path, data=DATA)
+    assert is_mentioned("helper", tmp_path, is_data)
 
 
 def test_attack16_b9_a_workspace_in_a_virtual_environment_is_searched(
@@ -62,8 +65,8 @@ def test_attack16_b9_a_workspace_in_a_virtual_environment_is_searched(
     inner.mkdir()
     (inner / "pyvenv.cfg").touch()
     (inner / "package.py").write_text("import sums")
-    assert is_mentioned("helper", tmp_path, data=DATA)
-    assert not is_mentioned("sums", tmp_path, data=DATA)
+    assert is_mentioned("helper", tmp_path, is_data)
+    assert not is_mentioned("sums", tmp_path, is_data)
 
 
 @pytest.mark.parametrize(
@@ -79,10 +82,10 @@ def test_attack16_b9_a_linked_folder_counts_as_naming_it(
     if name == "env":
         (elsewhere / "pyvenv.cfg").touch()
     (work / name).symlink_to(elsewhere)
-    assert is_mentioned("helper", work, data=DATA) is counts
+    assert is_mentioned("helper", work, is_data) is counts
 
 
 def test_random_bytes_are_no_text(tmp_path: Path) -> None:
     """A picture or program is not read for names."""
     (tmp_path / "app.bin").write_bytes(Random(1).randbytes(2_000) + b"helper")
-    assert not is_mentioned("helper", tmp_path, data=DATA)
+    assert not is_mentioned("helper", tmp_path, is_data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -15,7 +15,9 @@ _CONTROLS = bytes((*range(1, 7), *range(14, 27), *range(28, 32), 127))
 """Characters that texts have seldom; in random bytes, one in ten is such."""
 
 
-def is_mentioned(stem: str, workspace: Path, *, data: tuple[str, ...]) -> bool:
+def is_mentioned(
+    stem: str, workspace: Path, is_data: Callable[[str], bool] = lambda name: False
+) -> bool:
     """Whether code in the workspace may name the script `stem`.py.
 
     A name that is not ASCII has too many spellings to be searched for.
@@ -23,14 +25,14 @@ def is_mentioned(stem: str, workspace: Path, *, data: tuple[str, ...]) -> bool:
     Args:
         stem: of the script's name.
         workspace: the folder.
-        data: endings of files that run nothing.
+        is_data: whether a file of this name runs nothing.
     """
     if not stem.isascii():
         return True
     name = stem.lower().encode()
     try:
         size = 0
-        for number, file in enumerate(_code(workspace, data)):
+        for number, file in enumerate(_code(workspace, is_data)):
             size += file.stat().st_size
             if number >= _MOST_FILES or size > _MOST_BYTES:
                 return True
@@ -53,7 +55,7 @@ def _letters(text: bytes) -> bytes:
     return unicodedata.normalize("NFKC", text.decode(errors="replace")).encode()
 
 
-def _code(workspace: Path, data: tuple[str, ...]) -> Iterator[Path]:
+def _code(workspace: Path, is_data: Callable[[str], bool]) -> Iterator[Path]:
     """Yield all other texts than data, without those of installed packages.
 
     Raises:
@@ -66,12 +68,12 @@ def _code(workspace: Path, data: tuple[str, ...]) -> Iterator[Path]:
             continue
         folders[:] = [name for name in folders if name not in _INSTALLED]
         for name in names:
-            file, low = Path(folder, name), name.lower()
+            file = Path(folder, name)
             if file.is_dir() and not (
                 name in _INSTALLED or (file / "pyvenv.cfg").exists()
             ):
                 raise OSError(f"{file} leads to a folder, which is not searched")
-            if not low.endswith(data) and file.is_file() and _is_text(file):
+            if not is_data(name) and file.is_file() and _is_text(file):
                 yield file
 
 

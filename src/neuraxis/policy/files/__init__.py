@@ -1,0 +1,1 @@
+"""Which uses of the workspace's files need no yes."""

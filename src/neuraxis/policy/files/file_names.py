@@ -1,0 +1,87 @@
+"""Names of documents, and names of files that programs load.
+
+A document is a text, a table or a picture. Names that a tool loads by itself are none;
+both lists stand in docs/security.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from neuraxis.policy.provenance.words import tokens
+from neuraxis.sandbox.files.named_files import words_of
+from neuraxis.sandbox.files.paths import normal
+
+DOCUMENTS = (
+    *(".md", ".txt", ".rst", ".csv", ".tsv", ".parquet", ".pdf", ".ics"),
+    *(".xlsx", ".docx", ".pptx", ".ods", ".odt", ".odp"),
+    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"),
+)
+DATA = (".json", ".jsonl", ".ndjson", ".xml", ".log", ".svg", ".zip")
+"""Documents where the request names the file, or another of that stem."""
+LOADED = frozenset(
+    (
+        *("agents", "claude", "cmakelists", "constraints", "conventions", "copilot"),
+        *("crush", "gemini", "package", "packages", "qwen", "requirements"),
+        *("robots", "runtime", "skill", "tsconfig", "warp"),
+    )
+)
+"""Words in the names of documents that programs load by themselves."""
+SCRIPTS = frozenset(
+    (
+        *("admin", "app", "apps", "asgi", "bootstrap", "build", "celeryconfig"),
+        *("composer", "conf", "config", "conftest", "deno", "dodo", "fabfile"),
+        *("hubconf", "init", "lambda", "locustfile", "main", "manage", "mcp"),
+        *("models", "noxfile", "pavement", "pelicanconf", "plugin", "pom"),
+        *("settings", "setup", "sitecustomize", "snakefile", "streamlit", "tasks"),
+        *("test", "urls", "usercustomize", "versioneer", "views", "wsgi"),
+    )
+)
+"""Words in names of `.py .json .xml` files that tools load; `.py` also in `test…`."""
+_NO_CODE = (*DOCUMENTS, ".jsonl", ".ndjson", ".log", ".html", ".svg", ".zip")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Where a name in `camelCase` has its next word."""
+
+
+def is_document(path: str, request: Iterable[str]) -> bool:
+    """Whether a path is that of a document nothing loads."""
+    name, suffix = os.path.splitext(os.path.basename(normal(path)))
+    stem, suffix = name.lower(), suffix.lower()
+    if not is_plain(path) or not LOADED.isdisjoint(name_words(name)):
+        return False
+    if suffix in (".txt", ".rst") and stem.startswith("test"):
+        return False  # pytest runs what stands in it
+    if suffix in (".json", ".xml") and not SCRIPTS.isdisjoint(name_words(name)):
+        return False
+    if suffix in DATA:  # by its name, or as a form of a file: sales.csv as sales.json
+        named = [os.path.splitext(token) for text in request for token in tokens(text)]
+        return any(ends and os.path.basename(of).lower() == stem for of, ends in named)
+    return suffix in DOCUMENTS
+
+
+def runs_nothing(name: str) -> bool:
+    """Whether no program runs what a file of this name says."""
+    stem, suffix = os.path.splitext(name)
+    return suffix.lower() in _NO_CODE and LOADED.isdisjoint(name_words(stem))
+
+
+def in_capitals(path: str) -> bool:
+    """Whether a name is in capitals, like files that programs look for."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return stem.isupper() and not any(map(str.isdigit, stem))
+
+
+def is_plain(path: str) -> bool:
+    """Whether a path stays in the workspace and has no hidden part."""
+    return bool(path) and not (
+        "\\" in path
+        or path.startswith(("/", "~"))
+        or any(part.startswith(".") for part in normal(path).split("/"))
+    )
+
+
+def name_words(stem: str) -> list[str]:
+    """Return the words of a name, also of one in `camelCase`."""
+    return [*words_of(stem), *words_of(_HUMP.sub(" ", stem))]

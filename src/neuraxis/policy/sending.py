@@ -1,0 +1,63 @@
+"""What a call sends, and the host that an address leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from neuraxis.messages import Path
+from neuraxis.schema.annotations import ANY
+from neuraxis.specs import Json
+
+
+def sent_values(
+    arguments: Json, places: tuple[Path, ...]
+) -> Iterator[tuple[Path, Json]]:
+    """Yield what stands in these places, a list's values singly.
+
+    A null says something, too, where another value would be taken by default.
+    """
+    for place in places:
+        found: list[tuple[Path, Json]] = [((), arguments)]
+        for mark in place:
+            parts = [part for one in found for part in parts_of(*one)]
+            found = [(path, part) for path, part in parts if mark in (path[-1], ANY)]
+        for path, value in found:
+            if isinstance(value, list | tuple):
+                yield from parts_of(path, value) or [(path, value)]
+            else:
+                yield path, value
+
+
+def parts_of(path: Path, value: Json) -> list[tuple[Path, Json]]:
+    """Return what is in a list or mapping, with its place."""
+    if isinstance(value, dict):
+        named = cast("dict[Any, Json]", value)
+        return [((*path, str(key)), part) for key, part in named.items()]
+    items = cast("list[Json]", value) if isinstance(value, list | tuple) else ()
+    return [((*path, index), part) for index, part in enumerate(items)]
+
+
+def is_web_address(value: Json) -> bool:
+    """Whether a value is a whole address with `http://` or `https://`."""
+    return isinstance(value, str) and value[:8].lower().startswith(
+        ("http://", "https://")
+    )
+
+
+def host_of(value: Json, *, port: bool = True) -> str:
+    """The host that a web address leads to; empty if unclear.
+
+    Programs differ in what they make of a backslash, and of a name before the host.
+    """
+    text = str(value)
+    if not text.isprintable() or any(char in text for char in " \\"):
+        return ""
+    try:
+        found = urlsplit(text if "://" in text else f"//{text}")
+        host = found.netloc.lower() if port else found.hostname
+    except ValueError:
+        return ""
+    is_web = found.scheme in ("", "http", "https") and "@" not in found.netloc
+    return host or "" if is_web else ""
