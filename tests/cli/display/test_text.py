@@ -53,9 +53,13 @@ def test_a_file_with_a_relative_path_is_a_link_on_a_terminal(
     """The text is the path as it was given, the link is the whole path."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     echo_file(Path("p q.yaml"))
     uri = (tmp_path / "p q.yaml").as_uri()
     assert f"8;;{uri}\x1b\\p q.yaml" in capsys.readouterr().err
+    monkeypatch.setenv("TERM", "dumb")
+    echo_file(Path("p q.yaml"))
+    assert capsys.readouterr().err == "file: p q.yaml\n"
 
 
 def test_printed_json_is_inert_and_the_same(

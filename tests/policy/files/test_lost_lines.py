@@ -69,6 +69,18 @@ def test_what_would_be_lost_is_shown(
     assert [line.strip() for line in shown[at : at + 3]] == lost
 
 
+def test_of_equal_lines_those_too_many_are_lost(tmp_path: Path) -> None:
+    """A double that is thrown out was not counted: its twin stands in the new text."""
+    call = {**WRITE, "contents": "one\n"}
+    shown = _asked(tmp_path, [call], b"one\ntwo\none\none\n")
+    at = shown.index("    lines lost from notes.txt (3 of 4):")
+    assert [line.strip() for line in shown[at + 1 : at + 4]] == [
+        "- two",
+        "- one",
+        "- one",
+    ]
+
+
 def test_a_deletion_loses_also_a_line_that_the_call_holds(tmp_path: Path) -> None:
     shown = _asked(tmp_path, [DELETE], b"notes.txt\none\n")
     assert "    lines lost from notes.txt (all 2):" in shown

@@ -100,9 +100,9 @@ def echo_json(value: Any, *, indent: int | None = None) -> None:
 
 
 def echo_file(path: Path) -> None:
-    """Print a file's path, as a link on terminals."""
+    """Print a file's path, as a link on most terminals."""
     link = inert(str(path))
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         link = f"\x1b]8;;{inert(path.absolute().as_uri())}\x1b\\{link}\x1b]8;;\x1b\\"
     click.echo(f"file: {link}", err=True)
 

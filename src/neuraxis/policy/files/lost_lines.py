@@ -23,9 +23,9 @@ def lost_of_call(facts: Facts) -> list[str]:
     """
     objects, given = _objects(facts.arguments, facts), leaves(facts.arguments)
     texts = [value for _, value in given if isinstance(value, str)]
-    kept = {line for text in texts for line in text.splitlines()}
+    kept = [line for text in texts for line in text.splitlines()]
     for name in facts.named("read", "move", "remove"):
-        kept.update(text_of(facts.workspace, name)[0].splitlines())
+        kept.extend(text_of(facts.workspace, name)[0].splitlines())
     shown: list[str] = []
     for _, name, use in facts.uses:
         if use not in ("write", "remove") or name not in facts.risky:

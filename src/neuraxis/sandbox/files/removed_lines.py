@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -62,23 +63,23 @@ def changed_lines(
             why = why or f"as the script left it: {why_new}"
             lines.append(call_errors.lines_not_shown(path, why))
             continue
-        lines += lost_lines(path, old, set(new.splitlines()))
+        lines += lost_lines(path, old, new.splitlines())
         lines += new_lines(path, old, new)
     if len(paths) > _FILES:
         lines.append(call_errors.more_files(paths[_FILES:]))
     return lines
 
 
-def lost_lines(path: str, text: str, kept: Collection[str] = ()) -> list[str]:
+def lost_lines(path: str, text: str, kept: Iterable[str] = ()) -> list[str]:
     """Return the lines that a text loses, formatted for display.
 
     Args:
         path: the file's path for the user.
         text: its current content.
-        kept: the lines of the new content.
+        kept: the lines of the new content; a line that is there once is kept once.
     """
     lines = text.splitlines()
-    lost = [line for line in lines if line not in kept]
+    lost = _beyond(lines, kept)
     visible = [line for line in lost if line.strip()]
     if not visible:
         return []
@@ -95,11 +96,23 @@ def new_lines(path: str, old: str, new: str) -> list[str]:
         old: its current content.
         new: the content that it would have.
     """
-    known = set(old.splitlines())
-    gained = [line for line in new.splitlines() if line.strip() and line not in known]
+    beyond = _beyond(new.splitlines(), old.splitlines())
+    gained = [line for line in beyond if line.strip()]
     if not gained:
         return []
     return [call_errors.new_in(path, len(gained)), *_shown("+", gained)]
+
+
+def _beyond(lines: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the lines beyond as many equal known ones."""
+    left = Counter(known)
+    found: list[str] = []
+    for line in lines:
+        if left[line] > 0:
+            left[line] -= 1
+        else:
+            found.append(line)
+    return found
 
 
 def _shown(sign: str, lines: Sequence[str]) -> list[str]:
