@@ -40,7 +40,7 @@ def trace(facts: Facts) -> tuple[Traced, ...]:
         label = origins.results.get(f"{step.part_of}.{ITEM}", OWN)
         found.append(Traced(path=(), value=None, label=label, how="loop"))
     found += _contents(facts)
-    return tuple(item for item in found if item.label)
+    return tuple([item for item in found if item.label])
 
 
 def _references(facts: Facts) -> Iterator[Traced]:
@@ -51,7 +51,7 @@ def _references(facts: Facts) -> Iterator[Traced]:
         how: How = "reference" if template.whole else "text"
         # the words around a reference are the model's
         label = OWN if template.whole else origins.read
-        label = label.union(*(origins.label(ref, step) for ref in template.refs))
+        label = label.union(*[origins.label(ref, step) for ref in template.refs])
         yield Traced(path=at, value=walk(arguments, at), label=label, how=how)
     for at, ref in step.asset_refs:
         label, value = origins.label(ref, step), walk(arguments, at)
