@@ -162,8 +162,8 @@ def deed_way_out(target: str, uses: Collection[str | None]) -> str:
     """
     may_write = not {"write", "change"}.isdisjoint(uses)
     first = (
-        "Write a new document (.md, .txt, .csv, .png) or script under a name with a "
-        "word of the request, at the top of the workspace, or tell"
+        "Write a new document (.md, .txt, .csv, .png) or script (but no test) under a "
+        "name with a word of the request, at the top of the workspace, or tell"
         if may_write and {"remove", "run"}.isdisjoint(uses)
         else "Tell"
     )
