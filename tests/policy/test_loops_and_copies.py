@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Session, command
-from neuraxis.policy import free_files
+from neuraxis.policy.files import free_files
 from neuraxis.policy.files.file_names import is_document
 from neuraxis.policy.files.free_files import is_new_script
 from neuraxis.testing import ScriptedModel

@@ -32,14 +32,17 @@ LOADED = frozenset(
 SCRIPTS = frozenset(
     (
         *("admin", "app", "apps", "asgi", "bootstrap", "build", "celeryconfig"),
-        *("composer", "conf", "config", "conftest", "deno", "dodo", "fabfile"),
-        *("hubconf", "init", "lambda", "locustfile", "main", "manage", "mcp"),
-        *("models", "noxfile", "pavement", "pelicanconf", "plugin", "pom"),
-        *("settings", "setup", "sitecustomize", "snakefile", "streamlit", "tasks"),
-        *("test", "urls", "usercustomize", "versioneer", "views", "wsgi"),
+        *("commands", "composer", "conf", "config", "conftest", "dags", "deno"),
+        *("dodo", "extensions", "fabfile", "hooks", "hubconf", "init", "lambda"),
+        *("locustfile", "main", "manage", "management", "mcp", "migrations"),
+        *("models", "noxfile", "pages", "pavement", "pelicanconf", "plugin"),
+        *("plugins", "pom", "settings", "setup", "sitecustomize", "snakefile"),
+        *("streamlit", "tasks", "templatetags", "test", "urls", "usercustomize"),
+        *("versioneer", "versions", "views", "wsgi"),
     )
 )
-"""Words in names of `.py .json .xml` files that tools load; `.py` also in `test…`."""
+"""Words in names of `.py .json .xml` files that tools load, and of folders of such
+`.py` files; those of `.py` files also in `test…`."""
 _NO_CODE = (*DOCUMENTS, ".jsonl", ".ndjson", ".log", ".html", ".svg", ".zip")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 """Where a name in `camelCase` has its next word."""

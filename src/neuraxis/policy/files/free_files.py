@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path as File
 
 from neuraxis.policy.decision import Facts
@@ -22,11 +23,19 @@ from neuraxis.policy.files.file_names import (
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import tokens
 from neuraxis.sandbox.files.history import FileHistory
-from neuraxis.sandbox.files.named_files import PATH, is_called, is_named, words_of
+from neuraxis.sandbox.files.named_files import (
+    PATH,
+    is_called,
+    is_named,
+    is_named_alone,
+    words_of,
+)
 from neuraxis.sandbox.files.paths import normal
 
 _SIGN = re.compile(r"[-_/.\d]")
 """What a folder's name has that a word of a sentence has not."""
+_MOST_IN_FOLDER = 200
+"""Files of a folder that a request may call by words, so that it means the folder."""
 
 
 def is_free_file_use(facts: Facts) -> bool:
@@ -55,6 +64,7 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
             return _is_free_name(path, naming_words(origins))
         case "run":
             known = (written and own) or is_named(name, request)
+            known = known or is_named_alone(name, request, workspace)
             # the walls are round the scripts that the runtime itself runs
             return origins.walls and facts.step.command.is_builtin and known
         case "move" | "remove" if not os.path.lexists(workspace / name):
@@ -130,6 +140,16 @@ def _is_meant(name: str, request: Iterable[str], workspace: File) -> bool:
     return called or is_named(name, request)
 
 
+def _is_folder_meant(folder: str, request: Iterable[str], workspace: File) -> bool:
+    """Check whether a folder is meant, also by a file in it."""
+    if _are_said(os.path.basename(folder), _spoken(request)):
+        return (workspace / folder).is_dir()
+    with suppress(OSError):
+        names = sorted(os.listdir(workspace / folder))[:_MOST_IN_FOLDER]
+        return any(_is_meant(f"{folder}/{one}", request, workspace) for one in names)
+    return False
+
+
 def _is_own(name: str, files: FileHistory | None) -> bool:
     """Whether the runtime wrote a file as a whole, unchanged since."""
     return files is not None and files.is_own(name)
@@ -179,27 +199,41 @@ def is_new_document(
     return is_document(path, request) and (
         (is_there and not folder)
         or (not copied and (is_there or is_new))
-        or _is_free_name(path, request, addresses=True, has_it=name in kept)
+        or _is_free_name(
+            path,
+            request,
+            addresses=True,
+            has_it=name in kept,
+            is_in_meant=not copied and _is_folder_meant(folder, request, workspace),
+        )
     )
 
 
 def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
     """Whether a new script's name is free, imported and loaded by nothing."""
-    stem, suffix = os.path.splitext(normal(path))
-    low = stem.lower()
+    folder, name = os.path.split(normal(path))
+    stem, suffix = os.path.splitext(name)
+    parts = [*filter(None, folder.split("/")), stem]
+    is_in_meant = folder != "" and _is_folder_meant(folder, request, workspace)
     return (
         suffix == ".py"
         and stem.isidentifier()
-        and _is_free_name(path, request)
-        and not low.startswith("test")
-        and (LOADED | SCRIPTS).isdisjoint(name_words(stem))
-        and importlib.util.find_spec(low) is None
-        and not is_mentioned(stem, workspace, runs_nothing)
+        and (is_in_meant or not folder)
+        and _is_free_name(path, request, is_in_meant=is_in_meant)
+        and not any(part.lower().startswith("test") for part in parts)
+        and (LOADED | SCRIPTS).isdisjoint(name_words(" ".join(parts)))
+        and importlib.util.find_spec(stem.lower()) is None
+        and not any(is_mentioned(part, workspace, runs_nothing) for part in parts)
     )
 
 
 def _is_free_name(
-    path: str, request: Iterable[str], *, addresses: bool = False, has_it: bool = False
+    path: str,
+    request: Iterable[str],
+    *,
+    addresses: bool = False,
+    has_it: bool = False,
+    is_in_meant: bool = False,
 ) -> bool:
     """Whether a new file or folder may have this path.
 
@@ -211,12 +245,13 @@ def _is_free_name(
         request: the user's words.
         addresses: words of the request's addresses count for the name.
         has_it: the file has its name already, so that a folder is enough.
+        is_in_meant: the request means its folder.
     """
     if not is_plain(path) or is_named(path, request):
         return is_plain(path)
     folder, last = os.path.split(normal(path))
     stem = os.path.splitext(last)[0]
-    if in_capitals(last) or not _are_said(folder, _spoken(request)):
+    if in_capitals(last) or not (is_in_meant or _are_said(folder, _spoken(request))):
         return False
     begins = {word[:4] for word in _spoken(request, addresses=addresses)}
     return (has_it and folder != "") or any(w[:4] in begins for w in words_of(stem))

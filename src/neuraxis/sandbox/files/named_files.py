@@ -42,6 +42,15 @@ def is_named(path: str, words: Iterable[str], *, without_folder: bool = False) -
     return any(pattern.search(unicodedata.normalize("NFC", text)) for text in words)
 
 
+def is_named_alone(path: str, words: Iterable[str], workspace: Path) -> bool:
+    """Whether a file is named, and no other has its name."""
+    if not is_named(path, words, without_folder=True):
+        return False
+    wanted = normal(path).rpartition("/")[2].casefold()
+    names = [*islice(_names(workspace), _MOST_FILES + 1)]
+    return len(names) <= _MOST_FILES and sum(n.casefold() == wanted for n in names) == 1
+
+
 def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
     """Return whether the user's texts name this text file by words.
 
@@ -57,16 +66,17 @@ def is_called(path: str, words: Iterable[str], workspace: Path) -> bool:
     plain += [_HYPHEN.sub("", text) for text in plain]  # "to-do list" means todo.md
     if not any(pattern.search(text) for text in plain):
         return False
-    texts = [*islice(_texts(workspace), _MOST_FILES + 1)]
+    every = (name for name in _names(workspace) if name.lower().endswith(_TEXTS))
+    texts = [*islice(every, _MOST_FILES + 1)]
     matches = [name for name in texts if _name_words(name) == called]
     return len(texts) <= _MOST_FILES and len(matches) == 1
 
 
-def _texts(workspace: Path) -> Iterator[str]:
-    """Yield the names of the workspace's text files, except in hidden folders."""
+def _names(workspace: Path) -> Iterator[str]:
+    """Yield the names of the workspace's files, except in hidden folders."""
     for _, folders, names in walk_tree(workspace):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (name for name in names if name.lower().endswith(_TEXTS))
+        yield from names
 
 
 def _name_words(path: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Findings of the seventeenth author of everyday requests."""
+"""Findings of the seventeenth and eighteenth author of everyday requests."""
 
 from __future__ import annotations
 
@@ -120,3 +120,62 @@ def test_a_question_about_sending_names_all_that_goes(tmp_path: Path) -> None:
         "Read in.txt and sign me up", [READ], [call]
     )
     assert asked.reason.startswith('this would send "url", "fields" to others; ')
+
+
+@pytest.mark.parametrize(
+    ("request_text", "path", "is_free"),
+    [
+        (
+            "Read in.txt, save a reminder beside the members list",
+            "club/reminder.md",
+            True,
+        ),
+        ("Read in.txt, save a reminder", "club/reminder.md", False),
+        ("Read in.txt and write the next invoice", "shop/invoices/next.txt", True),
+        ("Read in.txt and write the next one", "shop/invoices/next.txt", False),
+        ("Read in.txt and write the next invoice", "new/invoices/next.txt", False),
+        ("Read in.txt and count with a script", "scripts/count.py", True),
+        ("Read in.txt and count with a script", "tools/count.py", False),
+        ("Read in.txt and count with a script", "script/count.py", False),
+        ("Read in.txt and count the pages with a script", "pages/count.py", False),
+        ("Read in.txt and count the tests with a script", "tests/count.py", False),
+    ],
+)
+def test_a_new_file_in_a_folder_that_is_meant_is_free(
+    tmp_path: Path, request_text: str, path: str, is_free: bool
+) -> None:
+    """Its last part, or a file in it, says where as a person does."""
+    for folder in ("club", "shop/invoices", "scripts", "tools", "pages", "tests"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "club" / "members-list.csv").write_text("a")
+    (tmp_path / "in.txt").write_text("hello")
+    asked = Talk(tmp_path).ask(request_text, [READ], [write(path, "x = 1")])
+    assert (not asked) is is_free
+
+
+@pytest.mark.parametrize("code", ["from scripts import a", "glob('scripts/*.py')"])
+def test_a_script_in_a_folder_that_code_names_is_asked_about(
+    tmp_path: Path, code: str
+) -> None:
+    """It may load each file there."""
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "in.txt").write_text("hello")
+    (tmp_path / "tool").write_text(code)
+    call = write("scripts/count.py", "x = 1")
+    asked = Talk(tmp_path).ask("Read in.txt and count with a script", [READ], [call])
+    assert len(asked) == 1
+
+
+@pytest.mark.skipif(not HAS_SANDBOX, reason="no sandbox works here")
+@pytest.mark.parametrize("other", [None, "old/dice.py", "old/Dice.py"])
+def test_a_script_is_run_by_a_name_that_no_other_file_has(
+    tmp_path: Path, other: str | None
+) -> None:
+    """ "Run dice.py" meant `scripts/dice.py`, and was asked about."""
+    for path in ("scripts/dice.py", *((other,) if other else ())):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text("print(6)")
+    (tmp_path / "in.txt").write_text("hello")
+    talk = Talk(tmp_path)
+    asked = talk.ask("Read in.txt and run dice.py", [READ], [run("scripts/dice.py")])
+    assert bool(asked) is bool(other)
