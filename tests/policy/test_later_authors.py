@@ -60,22 +60,6 @@ def test_what_is_a_document(path: str, request_text: str, is_one: bool) -> None:
     assert is_document(path, (request_text,)) is is_one
 
 
-@pytest.mark.skipif(not HAS_SANDBOX, reason="no sandbox works here")
-def test_the_offer_that_sounds_wider_is(tmp_path: Path) -> None:
-    """A yes "also on your own files" did not cover one that names no files."""
-    (tmp_path / "in.txt").write_text("hello")
-    (tmp_path / "own.csv").write_text("a\n1\n")
-    change = "open('own.csv', 'a').write('2\\n')"
-    talk = Talk(tmp_path, lambda asked: asked.offers[-1])
-    first = [write("add_row.py", change), run("add_row.py")]
-    asked = talk.ask("Read in.txt and add a row to own.csv", [READ], first)
-    assert asked[-1].offers[-1].endswith(", also on your own files")
-    copy = [{**READ, "as": "text"}, write("copied.py", "{{ text }}")]
-    asked = talk.ask("Read in.txt and copy it", [*copy, run("copied.py")])
-    assert (tmp_path / "copied.py").exists()
-    assert "python_file" not in [one.call["plugin"] for one in asked]  # type: ignore[index,call-overload]
-
-
 @pytest.mark.parametrize("urls", [[OTHER, URL], [URL, URL + "#a", URL]])
 def test_a_users_address_in_another_order_is_told(
     tmp_path: Path, urls: list[str]

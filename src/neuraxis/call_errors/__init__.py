@@ -24,6 +24,7 @@ from neuraxis.call_errors.asking import held_back as held_back
 from neuraxis.call_errors.asking import no_from as no_from
 from neuraxis.call_errors.asking import offer_calls as offer_calls
 from neuraxis.call_errors.asking import offer_changes as offer_changes
+from neuraxis.call_errors.asking import offer_every_change as offer_every_change
 from neuraxis.call_errors.asking import offer_host as offer_host
 from neuraxis.call_errors.asking import out_way_out as out_way_out
 from neuraxis.call_errors.asking import refused as refused

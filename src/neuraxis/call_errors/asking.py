@@ -244,7 +244,9 @@ _OWN, _NOT_OWN = ", also on your own files", ", but not on your own files"
 
 def also_own(offer: str) -> str:
     """Return the same offer, also for the user's own files."""
-    return f"{offer.removesuffix(_NOT_OWN)}{_OWN}"
+    return (
+        f"{offer.removesuffix(_NOT_OWN)}{_OWN}" if offer.endswith(_NOT_OWN) else offer
+    )
 
 
 def offer_changes(target: str, paths: Sequence[str]) -> str:
@@ -253,6 +255,15 @@ def offer_changes(target: str, paths: Sequence[str]) -> str:
     return _readable(
         f"every change that {target} makes to {files_text} in this session"
     )
+
+
+def offer_every_change(target: str, *, own: bool) -> str:
+    """Return the offer of all that scripts do to files.
+
+    It is none of running them: another script may have been copied from outside.
+    """
+    suffix = _OWN if own else _NOT_OWN
+    return _readable(f"every change that {target} makes in this session{suffix}")
 
 
 def offer_host(host: str) -> str:

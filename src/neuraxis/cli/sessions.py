@@ -305,7 +305,7 @@ def _answer(
     with closing(_journal(journal)) as opened:
         session_id = session_in(opened.sessions(), session)
         opened.claim(session_id)
-        answered = waiting.answer(opened, session_id, question, **said)
+        _, answered = waiting.answer(opened, session_id, question, **said)
         open_questions = waiting.pending(opened, session_id)
     verb = "approved" if answered.allowed else "denied"
     if answered.offer:

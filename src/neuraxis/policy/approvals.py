@@ -107,6 +107,14 @@ class Approvals(Struct, kw_only=True):
         """Whether the person said beforehand that it may run."""
         return any(fnmatchcase(target, pattern) for pattern in self.yes_to)
 
+    def note(self, asked: ApprovalAsked, *, allowed: bool, wider: str) -> None:
+        """Note an answer; `wider`: the offer in a yes, or empty."""
+        if not allowed:
+            self.said_no.update(asked.refuses)
+            return
+        self.said_no.difference_update(asked.refuses)
+        self.offered.update([wider] if wider else [])
+
     def grant(self, digest: str) -> None:
         """A person said yes to the call of this digest."""
         self._granted[digest] = self.clock() + self.expires

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import cast
 
@@ -89,8 +89,7 @@ async def ask_person(
         )  # fmt: skip
     if allowed and now() != asked.digest:
         allowed, by = False, "nobody: the call had changed since it was asked about"
-    if allowed and wider:
-        gate.approvals.offered.add(wider)
+    gate.approvals.note(asked, allowed=allowed, wider=wider)
     gate.emit(
         ApprovalAnswered(
             id=asked.id, allowed=allowed, by=by, digest=asked.digest, offer=wider
@@ -209,15 +208,20 @@ def own_no(call_id: str, gate: Gate) -> str:
     return later or gate.approvals.refused(call_id)
 
 
-def is_allowed(facts: Facts, decision: Decision, gate: Gate) -> bool:
-    """Whether a person said yes beforehand, or to more than this call."""
+def is_allowed(
+    facts: Facts, decision: Decision, gate: Gate, keys: Sequence[str] = ()
+) -> bool:
+    """Whether a person said yes beforehand, or to more than this call.
+
+    `keys`: of all that it does; none: of the call.
+    """
     approvals, step = gate.approvals, facts.step
     offers = {*decision.offers, *map(call_errors.also_own, decision.offers)}
     is_covered = not approvals.offered.isdisjoint(offers)
     return (
         approvals.always(step.tool)
         or approvals.always(step.call.target)
-        or (is_covered and key_of(facts) not in approvals.said_no)
+        or (is_covered and approvals.said_no.isdisjoint(keys or (key_of(facts),)))
         or approvals.holds(digest_of(facts))
     )
 

@@ -142,14 +142,16 @@ async def ask_about_files(
     reason = call_errors.held_back(held, describe(gate.origins.read), code)
     reason += f"; {call_errors.can_be_undone(durable=store.is_durable)}"
     is_own = not held.keys() <= {"made"}
-    offers = [call_errors.offer_calls(step.tool, own=is_own)]
+    offers = [call_errors.offer_every_change(step.tool, own=is_own)]
     if list(held) == ["changed"]:
         offers.insert(0, call_errors.offer_changes(step.tool, held["changed"]))
     decision = Decision(
         verdict="ask", reason=reason, offers=tuple(filter(None, offers))
     )
     facts = Facts(step=step, arguments=files)
-    if is_allowed(facts, decision, gate):
+    each = [Facts(step=step, arguments={d: p}) for d, of in held.items() for p in of]
+    refuses = tuple(key_of(one) for one in each)
+    if is_allowed(facts, decision, gate, refuses):
         return ""
     if gate.approve is None:
         return call_errors.NOBODY
@@ -161,12 +163,9 @@ async def ask_about_files(
         digest=digest_of(facts),
         summary=call_errors.summary(step.tool, step.arguments, reason),
         offers=decision.offers,
-        refuses=(key_of(facts),),
+        refuses=refuses,
     )
     async with gate.approvals.one_by_one:
         # one file that changed meanwhile does not make the yes void: `CallFiles` leaves
         # that file as it is
-        no = await ask_person(asked, lambda: asked.digest, gate)
-    if no:
-        gate.approvals.said_no.add(key_of(facts))
-    return no
+        return await ask_person(asked, lambda: asked.digest, gate)

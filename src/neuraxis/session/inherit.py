@@ -24,6 +24,7 @@ from neuraxis.execution.nested import (
 from neuraxis.messages import Call, Message
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command, Registry
+from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.gate import Approve
 from neuraxis.policy.provenance.labels import to_tell
 from neuraxis.policy.provenance.tracker import Origins
@@ -49,6 +50,11 @@ class Inherited(Struct, frozen=True, kw_only=True):
     secrets: Secrets = field(default_factory=Secrets)
     outer: ParentRun | None = None
     depth: int = 0
+
+    def approvals(self) -> Approvals:
+        """Return new approvals; a no is shared with the parent run."""
+        outer = self.outer.runtime.gate.approvals.said_no if self.outer else set[str]()
+        return Approvals(yes_to=self.policy.yes_to, said_no=outer)
 
     def files(self, workspace: Path) -> FileHistory | None:
         """Return the parent run's file history for the same workspace."""

@@ -24,7 +24,6 @@ from neuraxis.journal import Journal, flush, open_journal
 from neuraxis.messages import Call, Message, Prompt, Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
-from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy, check_targets
 from neuraxis.policy.unknown_calls import UnknownCalls
@@ -133,7 +132,7 @@ class Session(Generic[Out]):
         self._deps = deps
         self._open_journal(journal, id)
         self._open_stores(inherited, options, journal)
-        self.approvals = Approvals(yes_to=inherited.policy.yes_to)
+        self.approvals = inherited.approvals()
         self._config = self._make_config(inherited, options, budget, approve)
         if id is not None:
             self._begin(options.reopen)
@@ -261,12 +260,13 @@ class Session(Generic[Out]):
                 no offers for "always".
         """
         target = self.journal, self.id, question
-        answer = waiting.answer(*target, True, arguments=changed, how=how)
-        waiting.restore_approvals(self.approvals, [answer])
+        answered = waiting.answer(*target, True, arguments=changed, how=how)
+        waiting.restore_approvals(self.approvals, answered)
 
     def deny(self, question: str, reason: str = "") -> None:
         """Refuse a waiting call; the model is told the reason."""
-        waiting.answer(self.journal, self.id, question, False, reason=reason)
+        answered = waiting.answer(self.journal, self.id, question, False, reason=reason)
+        waiting.restore_approvals(self.approvals, answered)
 
     @property
     def unknown_calls(self) -> tuple[CallStarted, ...]:

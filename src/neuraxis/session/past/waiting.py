@@ -312,8 +312,8 @@ def answer(
     arguments: Mapping[str, Any] | None = None,
     how: str = "once",
     reason: str = "",
-) -> ApprovalAnswered:
-    """Record the user's answer; it is on disk on return.
+) -> tuple[ApprovalAsked, ApprovalAnswered]:
+    """Record the user's answer; return it with its question, on disk.
 
     Raises:
         NoOpenQuestion: there is no such question, it was answered or it expired.
@@ -353,7 +353,7 @@ def answer(
         offer=asked_event.offers[-1] if how == "always" else "",
     )
     journal.append(session, answered, durable=True)
-    return answered
+    return asked_event, answered
 
 
 def _closed_question(
@@ -413,18 +413,13 @@ def _check_changes(
 
 def restore_approvals(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
     """Restore what holds for a whole session: wider yeses, and every no."""
-    refuses: dict[str, tuple[str, ...]] = {}
+    asked: dict[str, ApprovalAsked] = {}
     for event in events:
         if isinstance(event, ApprovalAsked):
-            refuses[event.id] = event.refuses
-        elif isinstance(event, ApprovalAnswered):
-            if event.allowed and event.offer:
-                approvals.offered.add(event.offer)
-            answered = refuses.get(event.id, ())
-            if event.allowed:
-                approvals.said_no.difference_update(answered)
-            else:
-                approvals.said_no.update(answered)
+            asked[event.id] = event
+        elif isinstance(event, ApprovalAnswered) and event.id in asked:
+            question = asked[event.id]
+            approvals.note(question, allowed=event.allowed, wider=event.offer)
 
 
 # --- continuing ----------------------------------------------------------------
