@@ -7,8 +7,8 @@ compared is deleted, ever.
 A file that is compared first and replaced then can be saved in between. So it is taken
 from its name by one rename, compared, and put back if need be: Linux exchanges two
 names at once, so that the name is never missing. Where no system call does that, a file
-is compared just before it is replaced. What a program writes through a descriptor that
-it opened before, without emptying the file, is the one thing that nobody can see.
+is compared just before it is replaced. The one thing that nobody can see is what a
+program writes after all that, into a file that it had opened before.
 
 An expected file is its digest; empty: no file; None: whatever is there.
 """
@@ -69,7 +69,7 @@ def replace(
         raise
     is_expected, kept = False, ""
     try:
-        is_expected = _digest(folder, temporary) == expected
+        is_expected = _is_expected(folder, temporary, expected)
     finally:
         if not is_expected:
             kept = _exchange_back(folder, temporary, name, written)
@@ -169,7 +169,7 @@ def _take(folder: Folder, name: str, expected: str, shown: str, done: str) -> st
     except FileNotFoundError:
         raise ChangedMeanwhile(shown, done) from None
     try:
-        is_expected = expected != "" and _digest(folder, taken) == expected
+        is_expected = _is_expected(folder, taken, expected)
     finally:
         if not is_expected:
             kept = _give_back(folder, taken, name)
@@ -185,6 +185,19 @@ def _give_back(folder: Folder, taken: str, name: str) -> str:
     except OSError:
         return taken
     return ""
+
+
+def _is_expected(folder: Folder, name: str, expected: str | None) -> bool:
+    """Compare a file that was taken from its name, twice.
+
+    A program that had opened it before, and has not written yet, has until the disk
+    knows of the new names.
+    """
+    if not expected or _digest(folder, name) != expected:
+        return False
+    if folder.fd is not None:
+        os.fsync(folder.fd)
+    return _digest(folder, name) == expected
 
 
 def _digest(folder: Folder, name: str) -> str:

@@ -157,7 +157,7 @@ def write_bytes(
         temporary = _write_new(folder, shown, data, mode)
         try:
             exchange.replace(folder, temporary, parts[-1], expected, shown)
-            if folder.fd is not None:
+            if folder.fd is not None and not expected:  # else the exchange did
                 os.fsync(folder.fd)
         except OSError as error:
             raise _failed(shown, error) from None
