@@ -325,8 +325,7 @@ def test_a_move_that_fails_replaces_nothing(
     monkeypatch.setattr(exchange, "_digest", late)
     with pytest.raises(ChangedMeanwhile):
         exchange.move(folder, "n", folder, "f", OLD, "f")
-    assert (folder.path / "n").read_text() == "n"
-    assert (folder.path / "f").read_text() == "made meanwhile"
+    assert _there(folder) == {"f": "made meanwhile", "n": "n"}
 
 
 def test_a_second_name_of_a_file_is_no_other_file(tmp_path: Path) -> None:

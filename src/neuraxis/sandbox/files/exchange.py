@@ -105,14 +105,16 @@ def move(
     replaced = _take(target, new, expected, shown, "replaced") if expected else ""
     try:
         _rename_new(source, old, target, new)
-    except BaseException as error:
+    except FileExistsError:
+        raise ChangedMeanwhile(shown, "replaced") from None
+    except BaseException:
         if replaced:
             _give_back(target, replaced, new)
-        if isinstance(error, FileExistsError):
-            raise ChangedMeanwhile(shown, "replaced") from None
+            replaced = ""
         raise
-    if replaced:
-        _unlink(target, replaced)
+    finally:
+        if replaced:  # it was compared
+            _unlink(target, replaced)
 
 
 def _exchanged(
@@ -153,7 +155,7 @@ def _exchange_back(folder: Folder, temporary: str, name: str, written: str) -> s
         except OSError:  # such as a file that was deleted meanwhile
             return _give_back(folder, temporary, name)
         if _digest(folder, temporary) == there:
-            if there != written:
+            if not there or there != written:  # only what is known is deleted
                 return temporary
             _unlink(folder, temporary)
             return ""
