@@ -81,15 +81,18 @@ def write_guarded(
     *,
     use: Use = "write",
     kind: str = "write",
+    found: str | None = None,
 ) -> str:
     """Like `write`, also for parts of files; the old version is stored.
 
+    `found`: digest of the file that the data was made of; empty: there was none.
+
     Raises:
-        FileRefused: the path, the place or the amount is not allowed, or the file is
-            the user's and nobody approved it.
+        FileRefused: the path, the place or the amount is not allowed, the file is the
+            user's and nobody approved it, or somebody changed it meanwhile.
     """
     written = changes(context).write(
-        file_path, data, quota(context), use=use, kind=kind
+        file_path, data, quota(context), use=use, kind=kind, found=found
     )
     context.wrote(written)
     return written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -247,7 +248,7 @@ def test_D1_folders_nested_without_end_are_cut_off_and_leave_nothing(
         assert os.listdir(places) == []
     assert (workspace / "sub/deep/c0" / "/".join("d" * 59) / "leaf.txt").exists()
     # another run, choosing, begins with what the first two left
-    with staging.staged(workspace, None, Limits(), choose=lambda *_: ()) as copy:
+    with staging.staged(workspace, None, Limits(), choose=lambda *_: {}) as copy:
         assert (copy / "a.txt").read_text(encoding="utf-8") == "2"
 
 
@@ -284,11 +285,20 @@ def test_D1_a_leftover_that_stays_fails_no_run(
     assert _tree(workspace)["new.txt"] == "new"
 
 
-def _all(changed: Sequence[tuple[str, str]], copy: Path) -> frozenset[str]:
-    return frozenset(path for path, _ in changed)
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
-@pytest.mark.parametrize("choose", [None, _all])
+@pytest.fixture(params=["no choice", "all are chosen"])
+def choose(request: pytest.FixtureRequest, workspace: Path) -> Choose | None:
+    """Nobody chooses, or all changes are, each with what it replaces."""
+    if request.param == "no choice":
+        return None
+    return lambda changed, copy: {
+        path: _digest(workspace / path) for path, _ in changed
+    }
+
+
 def test_R1_a_folder_and_a_file_change_kinds(
     workspace: Path, choose: Choose | None
 ) -> None:
@@ -309,9 +319,9 @@ def test_R1_what_a_choice_leaves_out_keeps_its_kind(workspace: Path) -> None:
     """Nothing is deleted for it, and what was chosen is there."""
     seen: list[tuple[str, str]] = []
 
-    def choose(changed: Sequence[tuple[str, str]], copy: Path) -> list[str]:
+    def choose(changed: Sequence[tuple[str, str]], copy: Path) -> dict[str, str]:
         seen.extend(changed)
-        return ["n.txt"]
+        return {"n.txt": ""}
 
     before = _tree(workspace)
     with staging.staged(workspace, None, Limits(), choose=choose) as copy:
@@ -348,9 +358,9 @@ def test_R1_a_link_or_pipe_in_the_place_of_something_is_told(workspace: Path) ->
     assert (workspace / "theirs").is_symlink()
 
 
-def _none(changed: Sequence[tuple[str, str]], copy: Path) -> frozenset[str]:
+def _none(changed: Sequence[tuple[str, str]], copy: Path) -> dict[str, str]:
     assert not changed
-    return frozenset()
+    return {}
 
 
 def test_R1_names_that_are_not_utf_8_come_back(workspace: Path) -> None:

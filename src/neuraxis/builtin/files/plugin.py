@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, TypeVar
 
 from neuraxis.assets.json_view import to_json_value
@@ -48,12 +49,13 @@ def append_file(
     similar: tuple[str, ...] | None = None
     try:
         old = files.read_bytes(context.workspace, file_path, limit=_limit(context))
+        found = sha256(old).hexdigest()
     except files.FileRefused as error:
         if error.near is None:
             raise CommandError(str(error)) from None
-        old, similar = b"", error.near
+        old, found, similar = b"", "", error.near
     data = editing.appended(old, text, file_path, own_line=own_line)
-    result = _changed(context, file_path, data, "append")
+    result = _changed(context, file_path, data, "append", found)
     if similar is not None:
         context.warn(file_was_made(file_path, similar))
     return result
@@ -63,9 +65,9 @@ def replace_in_file(
     file_path: str, old: str, new: str, context: Context, every: bool = False
 ) -> dict[str, Json]:
     """Replace a passage that occurs once in a file, or every one."""
-    data = workspace.read(context, file_path, _limit(context))
-    data = editing.replaced(data, old, new, file_path, every=every)
-    return _changed(context, file_path, data, "edit")
+    whole = workspace.read(context, file_path, _limit(context))
+    data = editing.replaced(whole, old, new, file_path, every=every)
+    return _changed(context, file_path, data, "edit", sha256(whole).hexdigest())
 
 
 def copy_file(file_path: str, new_path: str, context: Context) -> dict[str, Json]:
@@ -137,11 +139,11 @@ def find_in_files(
 
 
 def _changed(
-    context: Context, file_path: str, data: bytes, kind: str
+    context: Context, file_path: str, data: bytes, kind: str, found: str
 ) -> dict[str, Json]:
     result = _guarded(
         lambda: workspace.write_guarded(
-            context, file_path, data, use="change", kind=kind
+            context, file_path, data, use="change", kind=kind, found=found
         )
     )
     return {"file_path": result, "bytes": len(data)}

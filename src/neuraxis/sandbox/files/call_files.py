@@ -55,24 +55,30 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         *,
         use: Use = "write",
         kind: str = "write",
+        found: str | None = None,
     ) -> str:
         """Write a file atomically; return its path in the workspace.
 
+        `found`: digest of the file that the data was made of; empty: there was none.
+
         Raises:
-            FileRefused: it needs an approval, or the path or amount is not allowed.
+            FileRefused: it needs an approval, the path or amount is not allowed, or
+                somebody changed the file meanwhile.
         """
         history, stored = self.history, list[bool]()
 
-        def begin(shown: str) -> None:
-            self.permit(shown, use)
+        def begin(shown: str) -> str:
+            permitted = self.permit(shown, use)
             after = hashlib.sha256(data).hexdigest()
             is_new = operations.look(history.workspace, shown) is None
             is_own, is_partial = is_new or history.is_own(shown), use == "change"
             is_owned = is_own or not is_partial
-            has_old_version = history.change(
-                self.call_id, shown, kind, after, whole=is_owned
-            )
-            stored.append(has_old_version and not (is_own and is_partial))
+            old = history.change(
+                self.call_id, shown, kind, after, whole=is_owned,
+                found=permitted if found is None else found,
+            )  # fmt: skip
+            stored.append(old.stored and not (is_own and is_partial))
+            return old.digest
 
         written = workspace.write_bytes(
             history.workspace, path, data, quota=quota, before=begin
@@ -80,16 +86,18 @@ class CallFiles(Struct, frozen=True, kw_only=True):
         self.tell(written, stored=stored == [True])
         return written
 
-    def permit(self, path: str, use: Use) -> None:
-        """Check that a change is permitted.
+    def permit(self, path: str, use: Use) -> str:
+        """Check that a change is permitted; return the file's digest.
 
         Raises:
             FileRefused: it needs an approval, and the file's current content has none.
         """
+        found = self.history.digest_now(path)
         reason = "" if self.free else self.history.risk(path, use, self.words)
         if reason and not self.history.is_allowed(self.call_id, path):
             instead = self.history.way_out(path, use, self.target)
             raise FileRefused(f"{reason}. {instead}")
+        return found
 
     def move(self, path: str, new: str) -> str:
         """Give a file another name; return it.
@@ -98,17 +106,20 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             FileRefused: it needs an approval, or the system refuses.
         """
         root, (path, new) = self.history.workspace, map(operations.spelled, (path, new))
-        digest = operations.digest(root, path)
+        operations.digest(root, path)  # raises if it does not exist
         if path == new:
             raise FileRefused(f"{path!r} has that name already.")
-        self.permit(path, "move")
-        self.permit(new, "write")
+        digest, there = self.permit(path, "move"), self.permit(new, "write")
         is_own = self.history.is_own(path)
-        replaced = self.history.change(self.call_id, new, "move", digest, whole=is_own)
-        stored = self.history.change(self.call_id, path, "move", "", whole=False)
-        operations.move(root, path, new)
-        self.tell(path, stored=stored)
-        self.tell(new, stored=replaced)
+        replaced = self.history.change(
+            self.call_id, new, "move", digest, whole=is_own, found=there
+        )
+        moved = self.history.change(
+            self.call_id, path, "move", "", whole=False, found=digest
+        )
+        operations.move(root, path, new, replaced.digest)
+        self.tell(path, stored=moved.stored)
+        self.tell(new, stored=replaced.stored)
         return new
 
     def delete(self, path: str) -> None:
@@ -123,10 +134,12 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             operations.remove(root, path)
             return
         operations.digest(root, path)  # raises if it does not exist
-        self.permit(path, "remove")
-        stored = self.history.change(self.call_id, path, "delete", "", whole=False)
-        operations.remove(root, path)
-        self.tell(path, stored=stored)
+        found = self.permit(path, "remove")
+        old = self.history.change(
+            self.call_id, path, "delete", "", whole=False, found=found
+        )
+        operations.remove(root, path, old.digest)
+        self.tell(path, stored=old.stored)
 
     def make_folder(self, path: str) -> str:
         """Make a folder; return its path.
@@ -141,7 +154,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
 
     def bring_back(
         self, changed: Sequence[tuple[str, str]], copy: Path
-    ) -> frozenset[str]:
+    ) -> dict[str, str]:
         """Choose the script's changes to bring back; store old versions.
 
         Args:
@@ -149,7 +162,8 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             copy: the folder in which the script worked.
 
         Returns:
-            The paths to bring back; the model is warned about the others.
+            The paths to bring back, each with the digest of what it replaces; the
+            model is warned about the others.
         """
         not_kept: list[str] = []
         # deletions first: they make room for files of another kind
@@ -158,10 +172,9 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             key=lambda change: change[1] != "",
         )
         history = self.history
+        found = {path: history.digest_now(path) for path, _ in changed}
         users_digests = {
-            path: operations.digest_of(history.workspace, path)
-            for path, _ in changed
-            if not history.is_own(path)
+            path: digest for path, digest in found.items() if not history.is_own(path)
         }
         to_approve = self._needing_approval(changed, users_digests)
         refusal = ""
@@ -169,27 +182,28 @@ class CallFiles(Struct, frozen=True, kw_only=True):
             refusal, changed = self._ask(changed, to_approve, copy)
         # a file that a script moves or changes keeps its owner
         moved = {users_digests[path] for path, _ in changed if path in users_digests}
-        back: set[str] = set()
+        back: dict[str, str] = {}
         for path, digest in changed:
             try:
                 self._check_target_free(path, back)
                 whole = digest not in moved and not users_digests.get(path)
-                stored = history.change(
-                    self.call_id, path, "script", digest, whole=whole, gone=back
-                )
+                old = history.change(
+                    self.call_id, path, "script", digest, whole=whole,
+                    found=found[path], gone=back,
+                )  # fmt: skip
             except FileRefused as error:
                 not_kept.append(str(error).rstrip("."))
                 continue
-            back.add(path)
+            back[path] = old.digest
             self.note(path, digest != "")
-            self.tell(path, stored=stored and path in to_approve)
+            self.tell(path, stored=old.stored and path in to_approve)
         if refusal:
             self.warn(
                 call_errors.script_changes_refused([*to_approve], refusal, self.target)
             )
         if not_kept:
             self.warn(call_errors.script_changes_not_kept(not_kept))
-        return frozenset(back)
+        return back
 
     def _ask(
         self,

@@ -21,6 +21,7 @@ from msgspec import Struct
 from neuraxis import call_errors
 from neuraxis.events import Event, FileChanged, RunUndone, Unknown
 from neuraxis.sandbox.files import operations, workspace
+from neuraxis.sandbox.files.exchange import ChangedMeanwhile
 from neuraxis.sandbox.files.named_files import is_called, is_named
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import VersionStore, pieces_of
@@ -72,6 +73,17 @@ def turning_point(changes: Sequence[FileChanged]) -> FileChanged:
     return found
 
 
+class OldVersion(Struct, frozen=True, kw_only=True):
+    """What a change found, which is all that it may replace."""
+
+    digest: str = ""
+    """Empty: there was no file."""
+    mode: int = 0
+    """Its permissions."""
+    stored: bool = False
+    """Whether it was stored, with other content than the new one."""
+
+
 class FileHistory:
     """The changes of one session to the files of its workspace.
 
@@ -107,7 +119,7 @@ class FileHistory:
     def is_own(self, path: str) -> bool:
         """Return whether the runtime wrote the file and nobody changed it since."""
         written = self._written_digests().get(path)
-        return bool(written) and self._digest_of(path) == written
+        return bool(written) and self.digest_now(path) == written
 
     def is_as_left(self, path: str) -> bool:
         """Return whether a file is as this session left it.
@@ -117,7 +129,7 @@ class FileHistory:
         for run in range(self._run, 0, -1):
             changes = self._changes.get((run, path))
             if changes and run not in self._undone:
-                return changes[-1].after == self._digest_of(path)
+                return changes[-1].after == self.digest_now(path)
         return True
 
     def is_users(self, path: str) -> bool:
@@ -150,8 +162,11 @@ class FileHistory:
         is_text = operations.is_text(self.workspace, path)
         return call_errors.file_way_out(use, target, is_text=is_text)
 
-    def _digest_of(self, path: str) -> str:
-        """Return a file's digest, computed once while the file does not change."""
+    def digest_now(self, path: str) -> str:
+        """Return a file's digest, computed once while the file does not change.
+
+        Empty: there is no file.
+        """
         status = operations.look(self.workspace, path)
         if status is None:
             return ""
@@ -195,7 +210,7 @@ class FileHistory:
         Changes of this run do not count; empty: there was no file.
         """
         path = operations.spelled(path)
-        current = self._digest_of(path)
+        current = self.digest_now(path)
         if not self._made_by_run(path, current):
             return current
         return turning_point(self._run_changes(path)).before
@@ -203,18 +218,18 @@ class FileHistory:
     def is_new(self, path: str) -> bool:
         """Return whether this run made the file, and nobody changed it since."""
         path = operations.spelled(path)
-        current = self._digest_of(path)
+        current = self.digest_now(path)
         return self._made_by_run(path, current) and not self.digest(path)
 
     def allow(self, call_id: str, path: str) -> None:
         """Record that the user approved this change to the file."""
         path = operations.spelled(path)
-        current = self._digest_of(path)
+        current = self.digest_now(path)
         self._allowed.add((call_id, path, current))
 
     def is_allowed(self, call_id: str, path: str) -> bool:
         """Return whether the user approved this change to the current file."""
-        current = self._digest_of(path)
+        current = self.digest_now(path)
         return (call_id, operations.spelled(path), current) in self._allowed
 
     # --- changes -------------------------------------------------------------------
@@ -227,8 +242,9 @@ class FileHistory:
         after: str,
         *,
         whole: bool,
+        found: str | None = None,
         gone: Container[str] | None = None,
-    ) -> bool:
+    ) -> OldVersion:
         """Store the old version and report the change, before it is made.
 
         Args:
@@ -237,30 +253,24 @@ class FileHistory:
             kind: kind of change, for the journal.
             after: the digest of the new content; empty: the file will be gone.
             whole: whether all of the new content is the runtime's.
+            found: digest of the file that the change was permitted for, or that the
+                new content was made of; None: any.
             gone: paths that the same call deletes first, so that a file can replace a
                 folder, and a folder a file.
 
         Returns:
-            Whether an old version with other content was stored.
+            The old version.
 
         Raises:
             FileRefused: the old version cannot be stored.
+            ChangedMeanwhile: it is not the one that was found.
         """
         with self._lock:
-            before, mode, stored = "", 0, False
-            status = operations.look(self.workspace, path)
-            makes_room = gone is not None and status and stat.S_ISDIR(status.st_mode)
-            if status is not None and not makes_room:
-                if not stat.S_ISREG(status.st_mode):
-                    raise FileRefused(
-                        f"{path!r} is no regular file; it is not changed."
-                    )
-                mode = stat.S_IMODE(status.st_mode) & 0o777
-                before = self._digest_of(path)
-                if not self._made_by_run(path, before):
-                    with operations.opened(self.workspace, path) as fd:
-                        before = self.store.put(pieces_of(fd), status.st_size, path)
-                    stored = before != after
+            old = self._store_old(path, after, makes_room=gone is not None)
+            before = old.digest
+            if found is not None and found != before:
+                gone_by = "moved" if kind == "move" else "deleted"
+                raise ChangedMeanwhile(path, "written" if after else gone_by)
             is_own, was_own = (
                 bool(after) and whole,
                 before == self._written_digests().get(path, ""),
@@ -271,9 +281,24 @@ class FileHistory:
                 self._report(call_id, folder, "folder", after="folder")
             self._report(
                 call_id, path, kind, before=before, after=after,
-                mode=mode, own=is_own, was_own=was_own and before != "",
+                mode=old.mode, own=is_own, was_own=was_own and before != "",
             )  # fmt: skip
-        return stored
+        return old
+
+    def _store_old(self, path: str, after: str, *, makes_room: bool) -> OldVersion:
+        """Store what a change replaces, unless this run wrote it."""
+        status = operations.look(self.workspace, path)
+        if status is None or (makes_room and stat.S_ISDIR(status.st_mode)):
+            return OldVersion()
+        if not stat.S_ISREG(status.st_mode):
+            raise FileRefused(f"{path!r} is no regular file; it is not changed.")
+        before, is_other = self.digest_now(path), False
+        if not self._made_by_run(path, before):
+            with operations.opened(self.workspace, path) as fd:
+                before = self.store.put(pieces_of(fd), status.st_size, path)
+            is_other = before != after
+        mode = stat.S_IMODE(status.st_mode) & 0o777
+        return OldVersion(digest=before, mode=mode, stored=is_other)
 
     def _made_by_run(self, path: str, digest: str) -> bool:
         """Return whether this run wrote the current content."""
@@ -379,6 +404,8 @@ class FileHistory:
         def restore(change_: FileChanged) -> None:
             try:
                 outcome = self._restore(change_, last[change_.path].after, agree)
+            except ChangedMeanwhile:
+                outcome = "changed_since"
             except FileRefused:
                 outcome = "refused"
             if outcome:
@@ -411,7 +438,7 @@ class FileHistory:
     ) -> str:
         path = change.path
         status = operations.look(self.workspace, path)
-        current = self._digest_of(path)
+        current = self.digest_now(path)
         if current == change.before and (current or status is None):
             return ""
         if (current != after or (not current and status is not None)) and not agree(
@@ -422,15 +449,20 @@ class FileHistory:
             with operations.opened(self.workspace, path) as fd:
                 size = 0 if status is None else status.st_size
                 self.store.put(pieces_of(fd), size, path)
+        # what cannot be read is replaced only where somebody agreed
+        expected = current if current or status is None else None
         if not change.before:
-            operations.remove(self.workspace, path)
+            operations.remove(self.workspace, path, expected)
             self._note_written(path, "")
             return "removed"
         data = self.store.get(change.before)
         if data is None:
             return "lost"
         # this content was here before, so no quota applies
-        workspace.write_bytes(self.workspace, path, data, quota=workspace.UNLIMITED)
+        workspace.write_bytes(
+            self.workspace, path, data,
+            quota=workspace.UNLIMITED, before=lambda _: expected,
+        )  # fmt: skip
         operations.set_mode(self.workspace, path, change.mode)
         self._note_written(path, change.before if change.was_own else "")
         return "restored"

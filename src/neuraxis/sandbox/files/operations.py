@@ -6,7 +6,6 @@ descriptor. `history.py` decides whether a file may be changed.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Container, Generator
@@ -14,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from neuraxis.parsing.encodings import text_of
+from neuraxis.sandbox.files import exchange, versions
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
-from neuraxis.sandbox.files.versions import pieces_of
 from neuraxis.sandbox.files.walk import (
     FLAGS,
     Folder,
@@ -80,10 +79,7 @@ def digest(workspace: Path, path: str, *, hint: bool = True) -> str:
         FileRefused: as `opened`.
     """
     with opened(workspace, path, hint=hint) as fd:
-        sha = hashlib.sha256()
-        for piece in pieces_of(fd):
-            sha.update(piece)
-    return sha.hexdigest()
+        return versions.digest_of(fd)
 
 
 def digest_of(workspace: Path, path: str) -> str:
@@ -132,8 +128,10 @@ def make_folder(workspace: Path, path: str) -> None:
         pass
 
 
-def move(workspace: Path, path: str, new: str) -> None:
+def move(workspace: Path, path: str, new: str, expected: str | None = None) -> None:
     """Rename a regular file; missing folders are made.
+
+    `expected`: what it replaces, as in `exchange`.
 
     Raises:
         FileRefused: either path is not allowed, or the system refuses.
@@ -143,24 +141,23 @@ def move(workspace: Path, path: str, new: str) -> None:
         parent_folder(workspace, parts, create=False) as source,
         parent_folder(workspace, to, create=True) as target,
     ):
-        _regular(source, parts[-1], path)
+        status = _regular(source, parts[-1], path)
         if parts[:-1] != to[:-1] or parts[-1].casefold() != to[-1].casefold():
             check_case(target, to[-1], new)
         if lstat(target, to[-1]) is not None:
-            _regular(target, to[-1], new)
+            replaced = _regular(target, to[-1], new)
+            if os.path.samestat(status, replaced):
+                expected = None  # only the name's case changes: nothing is replaced
         try:
-            os.replace(
-                source.name(parts[-1]),
-                target.name(to[-1]),
-                src_dir_fd=source.fd,
-                dst_dir_fd=target.fd,
-            )
+            exchange.move(source, parts[-1], target, to[-1], expected, new)
         except OSError as error:
             raise _failed(path, "moved", error) from None
 
 
-def remove(workspace: Path, path: str) -> None:
+def remove(workspace: Path, path: str, expected: str | None = None) -> None:
     """Delete a regular file, or an empty folder.
+
+    `expected`: the file, as in `exchange`.
 
     Raises:
         FileRefused: it is missing, not empty, or the system refuses.
@@ -175,7 +172,7 @@ def remove(workspace: Path, path: str) -> None:
                 os.rmdir(folder.name(parts[-1]), dir_fd=folder.fd)
             else:
                 _regular(folder, parts[-1], path)
-                os.unlink(folder.name(parts[-1]), dir_fd=folder.fd)
+                exchange.remove(folder, parts[-1], expected, path)
         except OSError as error:
             reason = (
                 "it holds files" if stat.S_ISDIR(status.st_mode) else error.strerror
@@ -191,7 +188,7 @@ def set_mode(workspace: Path, path: str, mode: int) -> None:
         os.fchmod(fd, mode)
 
 
-def _regular(folder: Folder, part: str, shown: str) -> None:
+def _regular(folder: Folder, part: str, shown: str) -> os.stat_result:
     status = lstat(folder, part)
     if status is None:
         raise missing(folder, shown)
@@ -201,6 +198,7 @@ def _regular(folder: Folder, part: str, shown: str) -> None:
         raise FileRefused(f"{shown!r} is a folder; name a file in it.")
     if not stat.S_ISREG(status.st_mode):
         raise FileRefused(f"{shown!r} is no regular file.")
+    return status
 
 
 def _failed(path: str, done: str, error: OSError) -> FileRefused:

@@ -218,3 +218,11 @@ def pieces_of(fd: int) -> Iterator[bytes]:
     """Yield the content of an open file in pieces."""
     while piece := os.read(fd, 1024 * 1024):
         yield piece
+
+
+def digest_of(fd: int) -> str:
+    """Return the SHA-256 digest of an open file."""
+    sha = hashlib.sha256()
+    for piece in pieces_of(fd):
+        sha.update(piece)
+    return sha.hexdigest()

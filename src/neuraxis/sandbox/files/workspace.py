@@ -7,7 +7,8 @@ use makes the walk fail instead of leading outside. Only regular files are opene
 (`O_NONBLOCK`, then `fstat`: a pipe cannot hold the reader up); a file with a second
 hard link is not read, since its other name may lie outside. Writing makes a new file
 beside the target and renames it over, so the target is whole or untouched and a hard
-link's other name keeps the old content.
+link's other name keeps the old content; what somebody saved meanwhile stays
+(`exchange.py`).
 
 Where the platform has no `dir_fd` (Windows), each part is checked for links and
 reparse points first and opened by name after: safe against what lies there, not
@@ -25,6 +26,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from neuraxis.sandbox.files import exchange
 from neuraxis.sandbox.files.paths import (
     FileRefused,
     parts_of,
@@ -125,7 +127,7 @@ def write_bytes(
     data: bytes,
     *,
     quota: Quota | None = None,
-    before: Callable[[str], None] | None = None,
+    before: Callable[[str], str | None] | None = None,
 ) -> str:
     """Write a file atomically and create missing folders.
 
@@ -134,7 +136,8 @@ def write_bytes(
         path: as the model wrote it.
         data: the content.
         quota: how much may be written.
-        before: called with the checked path before anything is written; it may refuse.
+        before: called with the checked path before anything is written; it may refuse,
+            and returns what may be replaced, as in `exchange`.
 
     Raises:
         FileRefused: the path, the place or the amount is not allowed.
@@ -148,11 +151,16 @@ def write_bytes(
         )
     if limits != UNLIMITED:
         _check_quota(workspace, len(data), limits)
-    if before is not None:
-        before(shown)
+    expected = None if before is None else before(shown)
     with parent_folder(workspace, parts, create=True) as folder:
         mode = _check_target(folder, parts[-1], shown)
-        _replace(folder, parts[-1], shown, data, mode)
+        temporary = _write_new(folder, shown, data, mode)
+        try:
+            exchange.replace(folder, temporary, parts[-1], expected, shown)
+            if folder.fd is not None and not expected:  # else the exchange did
+                os.fsync(folder.fd)
+        except OSError as error:
+            raise _failed(shown, error) from None
     return shown
 
 
@@ -312,8 +320,9 @@ def _check_target(folder: Folder, part: str, shown: str) -> int:
     return status.st_mode & 0o666
 
 
-def _replace(folder: Folder, part: str, shown: str, data: bytes, mode: int) -> None:
-    temporary = f".nx-{os.urandom(8).hex()}"
+def _write_new(folder: Folder, shown: str, data: bytes, mode: int) -> str:
+    """Write a file under a temporary name; return that."""
+    temporary = exchange.temporary_name()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS
     try:
         fd = os.open(folder.name(temporary), flags, mode, dir_fd=folder.fd)
@@ -322,19 +331,16 @@ def _replace(folder: Folder, part: str, shown: str, data: bytes, mode: int) -> N
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.replace(
-                folder.name(temporary),
-                folder.name(part),
-                src_dir_fd=folder.fd,
-                dst_dir_fd=folder.fd,
-            )
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(folder.name(temporary), dir_fd=folder.fd)
             raise
-        if folder.fd is not None:
-            os.fsync(folder.fd)
     except OSError as error:
-        raise FileRefused(
-            f"{shown!r} could not be written: {error.strerror or 'refused'}."
-        ) from None
+        raise _failed(shown, error) from None
+    return temporary
+
+
+def _failed(shown: str, error: OSError) -> FileRefused:
+    return FileRefused(
+        f"{shown!r} could not be written: {error.strerror or 'refused'}."
+    )

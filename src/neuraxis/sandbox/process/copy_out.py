@@ -8,17 +8,19 @@ nested too deeply) nothing below it is changed.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from neuraxis.formatting import quote
-from neuraxis.sandbox.files.versions import pieces_of
+from neuraxis.sandbox.files import exchange
+from neuraxis.sandbox.files.paths import FileRefused
+from neuraxis.sandbox.files.versions import digest_of
+from neuraxis.sandbox.files.walk import Folder
 from neuraxis.sandbox.process.copy_in import (
     DEEPEST,
     FOLDER,
@@ -28,10 +30,11 @@ from neuraxis.sandbox.process.copy_in import (
     is_too_deep,
 )
 
-Choose = Callable[[Sequence[tuple[str, str]], Path], Collection[str]]
+Choose = Callable[[Sequence[tuple[str, str]], Path], Mapping[str, str]]
 """Choose which changed paths of the copy are brought back.
 
-Each has its new digest; empty: it was deleted.
+Each has its new digest; empty: it was deleted. A chosen one has the digest of what it
+replaces: if something else is there by then, that stays.
 """
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
@@ -46,11 +49,14 @@ class _CopyBack(Struct):
     """Paths of everything in the copy except folders."""
     stays: set[str] = set()
     """Paths that cannot be brought back: the old content stays, also below them."""
-    chosen: Collection[str] | None = None
-    """Paths of the changes to bring back; None: all."""
+    chosen: Mapping[str, str] | None = None
+    """Paths of the changes to bring back, and what they replace; None: all."""
 
     def leave(self, path: str, reason: object) -> None:
         """Record that a change cannot be brought back."""
+        if isinstance(reason, FileRefused):
+            self.not_kept.append(str(reason).rstrip("."))
+            return
         # the system's errors contain paths and descriptors that mean nothing to users
         text = (reason.strerror or "refused") if isinstance(reason, OSError) else reason
         self.not_kept.append(f"{quote(path)}: {text}")
@@ -58,6 +64,10 @@ class _CopyBack(Struct):
     def comes_back(self, path: str) -> bool:
         """Return whether a change of the script is brought back."""
         return self.chosen is None or path in self.chosen
+
+    def replaced(self, path: str) -> str | None:
+        """Return what a change may replace, as in `exchange`."""
+        return None if self.chosen is None else self.chosen[path]
 
     def stays_below(self, path: str) -> bool:
         """Whether a path or a folder above it stays."""
@@ -89,7 +99,7 @@ def bring_back(
     _scan(os.open(copy, FOLDER), "", back, None if choose is None else digests)
     if choose is not None:
         changed = sorted([*_rewritten(digests, workspace, back), *_deleted(back)])
-        back.chosen = frozenset(choose(changed, copy)) if changed else frozenset()
+        back.chosen = choose(changed, copy) if changed else {}
     _apply(os.open(copy, FOLDER), os.open(workspace, FOLDER), "", back)
 
 
@@ -154,10 +164,7 @@ def _digest(path: Path | str, folder: int | None = None) -> str:
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             return ""
-        sha = hashlib.sha256()
-        for piece in pieces_of(file):
-            sha.update(piece)
-        return sha.hexdigest()
+        return digest_of(file)
     finally:
         os.close(file)
 
@@ -187,8 +194,8 @@ def _apply(copy: int, workspace: int, path: str, back: _CopyBack) -> None:
                 if stat.S_ISREG(entry.st_mode) and changed and back.comes_back(at):
                     if not back.state.count(entry.st_size):
                         raise OSError(0, "the limit of what a script may write")
-                    _replace(copy, name, workspace, owner)
-            except OSError as error:
+                    _replace(copy, name, workspace, owner, at, back)
+            except (OSError, FileRefused) as error:
                 back.leave(at, error)
     finally:
         os.close(copy)
@@ -222,21 +229,32 @@ def _owner(entry: os.stat_result) -> tuple[int, int]:
     return (entry.st_uid, entry.st_gid) if os.geteuid() == 0 else (-1, -1)
 
 
-def _replace(copy: int, name: str, workspace: int, folder: os.stat_result) -> None:
+def _replace(
+    copy: int,
+    name: str,
+    workspace: int,
+    folder: os.stat_result,
+    at: str,
+    back: _CopyBack,
+) -> None:
     """Replace a changed file by renaming; keep its owner and mode."""
     owner = (*_owner(folder), 0o644)
     with suppress(FileNotFoundError):
         old = os.stat(name, dir_fd=workspace, follow_symlinks=False)
         if stat.S_ISREG(old.st_mode):
             owner = (*_owner(old), stat.S_IMODE(old.st_mode) & 0o777)
-    new = f".neuraxis-{os.urandom(6).hex()}"
+    new = exchange.temporary_name()
     try:
         copy_file(copy, name, workspace, new, owner)
-        os.replace(new, name, src_dir_fd=workspace, dst_dir_fd=workspace)
     except OSError:
         with suppress(OSError):
             os.unlink(new, dir_fd=workspace)
         raise
+    exchange.replace(_open(workspace), new, name, back.replaced(at), at)
+
+
+def _open(folder: int) -> Folder:
+    return Folder(path=Path(), fd=folder)  # the path of an open folder is not used
 
 
 def _clear_other_kind(workspace: int, name: str, path: str, back: _CopyBack) -> None:
@@ -275,7 +293,7 @@ def _remove(workspace: int, name: str, path: str, back: _CopyBack) -> None:
     try:
         if not _is_folder(workspace, name):
             if back.comes_back(at):
-                os.unlink(name, dir_fd=workspace)
+                exchange.remove(_open(workspace), name, back.replaced(at), at)
             return
         subfolder = os.open(name, FOLDER, dir_fd=workspace)
         try:
@@ -286,6 +304,9 @@ def _remove(workspace: int, name: str, path: str, back: _CopyBack) -> None:
         os.rmdir(name, dir_fd=workspace)
     except FileNotFoundError:
         return
+    except FileRefused as error:
+        back.stays.add(at)
+        back.leave(at, error)
     except OSError as error:
         if error.errno not in _NOT_EMPTY:  # not allowed, or another program's file
             back.leave(at, error)
