@@ -160,8 +160,6 @@ class Origins(Struct):
         """Return the label of a call's result; store it before running."""
         call_id = step.call.id
         inputs = OWN.union(*[item.label for item in traced])
-        # the id may be that of a reply which did not come about
-        self.results.pop(call_id, None)
         self.vouched.pop(call_id, None)
         if step.command.vouched:
             self.vouched[call_id] = step.command.vouched, inputs
