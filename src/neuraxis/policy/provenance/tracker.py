@@ -81,7 +81,7 @@ class Origins(Struct):
     unseen: list[str] = []
     """Attached objects and the program's own results; the next request shows them."""
     copying: set[str] = set()
-    """Calls that were handed something from outside by reference."""
+    """Calls that read something from outside, or were handed it by reference."""
     kept: dict[str, Label] = {}
     """What stays in the files that each running call changes or moves."""
 
@@ -161,10 +161,12 @@ class Origins(Struct):
         call_id = step.call.id
         inputs = OWN.union(*[item.label for item in traced])
         self.vouched.pop(call_id, None)
-        if step.command.vouched:
+        if step.command.vouched and call_id not in self.results:  # no second attempt
             self.vouched[call_id] = step.command.vouched, inputs
         label = self._answer_of(step)
         is_news = is_outside(label)
+        if is_news:  # it may put what it reads into a file
+            self.copying.add(call_id)
         for item in traced:
             if is_outside(item.label) and item.how not in ("literal", "near"):
                 self.copying.add(call_id)
