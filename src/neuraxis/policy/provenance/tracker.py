@@ -185,8 +185,9 @@ class Origins(Struct):
             name = normal(str(item.value))
             known = name in self.earlier and item.label == self.files.get(name)
             return is_run or not known or name in self.copies
-        is_asset = item.how == "reference" and step.command.spec.effects.readonly
-        return is_asset or item.how == "near"
+        effects = step.command.spec.effects
+        is_read = effects.readonly or effects.asks_inside
+        return item.how == "near" or (is_read and item.how in ("reference", "text"))
 
     def _answer_of(self, step: Step) -> Label:
         """Rule Outside: what others may have written, and what is not public."""
