@@ -147,6 +147,11 @@ class Origins(Struct):
             return inputs
         return self.results.get(ref.asset_id, OWN)
 
+    def fails(self, step: Step) -> None:
+        """Record that an error tells of what a step's references lead to."""
+        refs = refs_of(step) + (refs_of(step.loop) if step.loop else [])
+        self.adds(step.call.id, OWN.union(*(self.label(ref, step) for ref in refs)))
+
     def loops(self, step: Step, loop: Loop) -> None:
         """Record that a step repeats for each item of a list."""
         refs = refs_of(loop)
