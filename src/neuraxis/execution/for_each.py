@@ -80,6 +80,7 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
             )
         result = await _join_results(step, results, runtime)
     except Refused as refused:
+        runtime.gate.origins.fails(step)
         result = failed(step, refused.error)
     except CommandError as refused:  # refused by the parent run (`nested.py`)
         result = failed(step, call_errors.failed(call.target, str(refused)))

@@ -155,10 +155,7 @@ def _context(
             runtime=runtime,
             call_id=call.id,
             tool=call.target,
-            # its own earlier results are no origin of what it passes on
-            label=frozenset(
-                one for one in label if one.open_world or one.source != step.tool
-            ),
+            source=step.tool,
             cancelled=cancelled,
             loop=asyncio.get_running_loop(),
             thread=threading.get_ident(),

@@ -36,6 +36,7 @@ from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Usage as Tokens
 from neuraxis.policy.approvals import MOST_REFUSALS
 from neuraxis.policy.provenance.labels import OWN, Label, from_told, is_outside
+from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.specs import Json
 
 T = TypeVar("T")
@@ -59,8 +60,8 @@ class ParentRun(Struct, frozen=True, kw_only=True):
     runtime: Runtime
     call_id: str
     tool: str
-    label: Label
-    """Origins of the command's arguments."""
+    source: str
+    """The command as registered, as it stands in origins."""
     cancelled: CallCancellation
     loop: asyncio.AbstractEventLoop
     thread: int
@@ -69,6 +70,24 @@ class ParentRun(Struct, frozen=True, kw_only=True):
     """Ensures one approval request at a time, also for two nested sessions."""
     loops: set[tuple[str, str]] = set()
     """Steps with `for_each` that have started at least one item."""
+
+    @property
+    def label(self) -> Label:
+        """Origins of what the command may pass on now.
+
+        These are its arguments, and what sessions inside it have read.
+        """
+        known = self.runtime.gate.origins.results.get(self.call_id, OWN)
+        # its own earlier results are no origin of what it passes on
+        return frozenset(o for o in known if o.open_world or o.source != self.source)
+
+    def hand_on(self, origins: Origins) -> bool:
+        """Update a nested session's origins; return whether they have grown."""
+        earlier = origins.handed, origins.read
+        origins.handed = self.label
+        # what the outer model read may have influenced the request that it passes on
+        origins.reads(origins.handed | self.runtime.gate.origins.read)
+        return earlier != (origins.handed, origins.read)
 
     def check(self) -> None:
         """Check that the command has not ended.
@@ -252,7 +271,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
                 raise
 
     def _add_origins(self, event: Mapping[str, Any]) -> None:
-        # the origins of the command's arguments are known already
+        # what its arguments and earlier sessions are made of is known already
         if label := from_told(event.get("origins") or ()) - self.label:
             self.runtime.gate.origins.adds(self.call_id, label)
 

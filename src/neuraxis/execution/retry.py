@@ -54,9 +54,12 @@ class _Attempts(Struct, kw_only=True):
         """Pass on an event, except a second start and an end."""
         if isinstance(event, CallFinished) and event.id == self.call_id:
             # the files that a failed attempt wrote still exist
-            earlier_files = () if self.end is None else self.end.wrote
-            wrote = tuple(dict.fromkeys((*earlier_files, *event.wrote)))
-            self.end = replace(event, wrote=wrote)
+            ends = [event] if self.end is None else [self.end, event]
+            wrote = dict.fromkeys(path for end in ends for path in end.wrote)
+            copied = dict.fromkeys(path for end in ends for path in end.copied or ())
+            self.end = replace(
+                event, wrote=(*wrote,), copied=(*copied,) if wrote else None
+            )
             return
         if isinstance(event, CallStarted) and event.id == self.call_id:
             if self.started:

@@ -78,7 +78,11 @@ async def _run(step: Step, runtime: Runtime) -> Result:
     arguments = step.arguments
     if step.bindings or step.asset_refs:
         large = leads_to_object(step, runtime)
-        arguments = await in_thread_if(large, resolve_arguments, step, runtime)
+        try:
+            arguments = await in_thread_if(large, resolve_arguments, step, runtime)
+        except Refused:
+            runtime.gate.origins.fails(step)
+            raise
     key = call_key(step, arguments)
     _count(step, runtime)
     earlier = runtime.usage.seen.get(key)

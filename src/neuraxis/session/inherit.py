@@ -69,7 +69,6 @@ class Inherited(Struct, frozen=True, kw_only=True):
         if self.outer is None:
             return with_settings(Origins(), self.policy, settings)
         outer_origins = self.outer.runtime.gate.origins
-        label = self.outer.label
         paths = workspace_paths(self.outer.runtime.workspace, workspace)
         files = (
             (translate_path(name, paths), label)
@@ -83,10 +82,8 @@ class Inherited(Struct, frozen=True, kw_only=True):
             # the parent's model may have written what it read into the request
             private=outer_origins.private - {self.outer.call_id.partition(".")[0]},
             sent=outer_origins.sent,
-            handed=label,
         )
-        # what the outer model read may have influenced the request that it passes on
-        origins.reads(label | outer_origins.read)
+        self.outer.hand_on(origins)
         return with_settings(origins, self.policy, settings)
 
 

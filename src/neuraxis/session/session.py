@@ -446,7 +446,7 @@ class Session(Generic[Out]):
 
     def _announce(self, emit: Watch) -> None:
         check_open(self._claim, self.id)
-        if not self._announced:
+        if (self._outer and self._outer.hand_on(self.origins)) or not self._announced:
             self._announced = True
             emit(session_started(self._config, self._outer, self.history))
 

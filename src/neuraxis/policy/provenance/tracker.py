@@ -81,7 +81,7 @@ class Origins(Struct):
     unseen: list[str] = []
     """Attached objects and the program's own results; the next request shows them."""
     copying: set[str] = set()
-    """Calls that were handed something from outside by reference."""
+    """Calls that read something from outside, or were handed it by reference."""
     kept: dict[str, Label] = {}
     """What stays in the files that each running call changes or moves."""
 
@@ -147,6 +147,11 @@ class Origins(Struct):
             return inputs
         return self.results.get(ref.asset_id, OWN)
 
+    def fails(self, step: Step) -> None:
+        """Record that an error tells of what a step's references lead to."""
+        refs = refs_of(step) + (refs_of(step.loop) if step.loop else [])
+        self.adds(step.call.id, OWN.union(*(self.label(ref, step) for ref in refs)))
+
     def loops(self, step: Step, loop: Loop) -> None:
         """Record that a step repeats for each item of a list."""
         refs = refs_of(loop)
@@ -160,13 +165,13 @@ class Origins(Struct):
         """Return the label of a call's result; store it before running."""
         call_id = step.call.id
         inputs = OWN.union(*[item.label for item in traced])
-        # the id may be that of a reply which did not come about
-        self.results.pop(call_id, None)
         self.vouched.pop(call_id, None)
-        if step.command.vouched:
+        if step.command.vouched and call_id not in self.results:  # no second attempt
             self.vouched[call_id] = step.command.vouched, inputs
         label = self._answer_of(step)
         is_news = is_outside(label)
+        if is_news:  # it may put what it reads into a file
+            self.copying.add(call_id)
         for item in traced:
             if is_outside(item.label) and item.how not in ("literal", "near"):
                 self.copying.add(call_id)
@@ -185,8 +190,9 @@ class Origins(Struct):
             name = normal(str(item.value))
             known = name in self.earlier and item.label == self.files.get(name)
             return is_run or not known or name in self.copies
-        is_asset = item.how == "reference" and step.command.spec.effects.readonly
-        return is_asset or item.how == "near"
+        effects = step.command.spec.effects
+        is_read = effects.readonly or effects.asks_inside
+        return item.how == "near" or (is_read and item.how in ("reference", "text"))
 
     def _answer_of(self, step: Step) -> Label:
         """Rule Outside: what others may have written, and what is not public."""
