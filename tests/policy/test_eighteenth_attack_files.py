@@ -161,3 +161,23 @@ def test_attack18_a_file_that_a_command_wrote_itself_may_be_changed_since(
     asked = talk.ask("What does out.csv say?", [read], [then | {"to": "EVIL"}])
     assert len(asked) == is_changed
     assert paid == ([] if is_changed else ["EVIL"])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"tool": "replace_in_file", "file_path": "in.txt", "old": "de1a", "new": "x"},
+        {"tool": "FILEWRITER", "file_path": "de1a.txt", "contents": "x"},
+    ],
+)
+def test_attack18_an_error_tells_no_letter_case(
+    tmp_path: Path, call: dict[str, Any]
+) -> None:
+    """It showed a passage or a name as it is, and did not count as read."""
+    (tmp_path / "in.txt").write_text("DE1a")
+    (tmp_path / "DE1a.txt").write_text("")
+    talk = Talk(tmp_path)
+    talk.ask("Correct de1a in in.txt", [call])
+    shown = "".join(message.content for message in talk.session.history)
+    assert "upper and lower case" in shown
+    assert "DE1a" not in shown
