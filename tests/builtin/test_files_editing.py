@@ -37,8 +37,8 @@ def test_a_character_that_the_encoding_lacks_is_told() -> None:
 
 
 def test_N1_a_passage_that_is_not_there_or_there_twice_is_told() -> None:
-    """With the lines where it stands, or what looks like it."""
-    with pytest.raises(CommandError, match=r'does not hold .* It has "Milk"'):
+    """With the lines where it stands, or that its letter case is another."""
+    with pytest.raises(CommandError, match=r"does not hold .* upper and lower case"):
         replaced(b"Milk", "milk", "x", "n", every=False)
     with pytest.raises(CommandError, match=r"more than once \(line 1, 3\)"):
         replaced(b"a\nb\na", "a", "x", "n", every=False)

@@ -136,14 +136,3 @@ def test_a_link_and_something_private_that_a_function_joins_are_asked_about(
         {"tool": "open_page", "url": "{{ url }}"},
     ]
     assert talk.ask("See https://a.test/", plan)
-
-
-def test_a_similar_passage_is_told_as_it_stands(tmp_path: Path) -> None:
-    """Letters that are longer without their case moved the place that was shown."""
-    (tmp_path / "inbox.md").write_text("ß" * 40 + " Dear Ann, secret")
-    talk = paying(tmp_path)
-    call = {"tool": "replace_in_file", "file_path": "inbox.md", "new": "x"}
-    talk.ask("Change inbox.md", [call | {"old": "dear ann"}])
-    shown = "".join(message.content for message in talk.session.history)
-    assert 'It has "Dear Ann".' in shown.replace('\\"', '"')
-    assert "secret" not in shown

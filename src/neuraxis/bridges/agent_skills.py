@@ -19,11 +19,12 @@ import msgspec
 from neuraxis import call_errors
 from neuraxis.bridges.skill_file import SkillFile, read_skill_file
 from neuraxis.builtin.python_file.plugin import in_sandbox
+from neuraxis.builtin.workspace import changes
 from neuraxis.errors import CommandError, ConfigError, warnings_in
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command, Plugin
 from neuraxis.plugins.source import ReadSource
-from neuraxis.sandbox.files import workspace
+from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 
@@ -206,6 +207,8 @@ def _script(loaded: Skill, scripts: Sequence[str]) -> CommandSpec:
                     "type": "string",
                     "enum": list(scripts[:_LISTED]),
                     "x-trusted-only": True,
+                    # it reads and imports what the workspace has
+                    "x-names-file": "run",
                 },
                 "args": {
                     "type": "array",
@@ -281,10 +284,7 @@ def _run_script(
         raise CommandError(f"script: expected one of {', '.join(scripts[:_LISTED])}")
     target = f"{COPIES}/{loaded.name}"
     try:
-        # rewritten each time: the model's changes there do not run
-        for name in loaded.files:
-            data = _accepted(loaded, name, MOST_BYTES)
-            workspace.write_bytes(context.workspace, f"{target}/{name}", data)
+        _copy_files(loaded, target, context)
     except FileRefused as error:
         raise CommandError(str(error)) from None
     context.progress(f"running {script}", None)
@@ -293,3 +293,22 @@ def _run_script(
     if not outcome.ok:
         result["error"] = outcome.reason or outcome.stderr.strip()[-800:]
     return result
+
+
+def _copy_files(loaded: Skill, target: str, context: Context) -> None:
+    """Copy a skill's files into the workspace, where they differ.
+
+    The model's changes there do not run; a file of the user's stays.
+
+    Raises:
+        FileRefused: a file cannot be read or written.
+        CommandError: a file of the skill changed, or the user has one in its place.
+    """
+    files = changes(context)
+    for name in loaded.files:
+        data, path = _accepted(loaded, name, MOST_BYTES), f"{target}/{name}"
+        if operations.digest_of(context.workspace, path) == loaded.digests[name]:
+            continue
+        if not files.free and files.history.is_users(path):
+            raise CommandError(call_errors.skill_copy_blocked(path))
+        files.write(path, data, workspace.Quota())

@@ -68,6 +68,7 @@ from neuraxis.call_errors.files import (
     script_changes_outdated as script_changes_outdated,
 )
 from neuraxis.call_errors.files import script_changes_refused as script_changes_refused
+from neuraxis.call_errors.files import skill_copy_blocked as skill_copy_blocked
 from neuraxis.call_errors.files import skill_file_changed as skill_file_changed
 from neuraxis.call_errors.files import version_stored as version_stored
 from neuraxis.call_errors.reading import calls_left as calls_left

@@ -91,6 +91,14 @@ def skill_file_changed(path: str) -> str:
     )
 
 
+def skill_copy_blocked(path: str) -> str:
+    """Report that the user's file blocks a skill's copy."""
+    return (
+        f"{quote(path)} is the user's, in the place of the skill's own file, so that "
+        "the script was not run. Tell the user, who may move or delete it"
+    )
+
+
 def file_was_made(path: str, near: Sequence[str]) -> str:
     """Report that an appended text created its file."""
     text = f"{quote(path)} is a new file: there was none of that name."

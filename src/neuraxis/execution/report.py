@@ -13,6 +13,7 @@ from neuraxis.formatting import preview
 from neuraxis.messages import Result
 from neuraxis.planning.plan import Step
 from neuraxis.policy.provenance.labels import Label, to_tell
+from neuraxis.sandbox.files.paths import normal
 from neuraxis.specs import Json
 
 
@@ -72,6 +73,9 @@ def report_finished(result: Result, runtime: Runtime, step: Step | None = None) 
     call, value, origins = result.call, result.value, runtime.gate.origins
     part_of = "" if step is None else step.part_of
     wrote = origins.ended(call.id) if origins.written else ()
+    if (files := runtime.gate.files) is not None:
+        for path in wrote:
+            files.note_left(normal(path))
     if part_of:
         value = _json_view(value)  # the object itself is stored with the whole list
     error = None if result.error is None else call_errors.to_json(result.error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path as File
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct, field
 
@@ -72,9 +72,11 @@ class Facts(Struct, frozen=True, kw_only=True):
     @property
     def uses(self) -> list[tuple[Path, str, FileUse | Use]]:
         """The files that the call names, and what it does to each."""
-        marks = self.marks
+        marks, given = self.marks, self.arguments
         found: list[tuple[Path, str, FileUse | Use]] = []
-        for place, value in leaves(self.arguments) if marks.files else ():
+        if marks.files and isinstance(given, dict):  # what is left out is named, too
+            given = self.step.command.spec.defaults | cast("dict[str, Json]", given)
+        for place, value in leaves(given) if marks.files else ():
             use = marks.file_use(place)
             if use is not None and not isinstance(value, dict | list | None):
                 moved = use == "remove" and marks.moves

@@ -19,6 +19,7 @@ from neuraxis.policy.provenance.words import is_own, leaves
 from neuraxis.references.path import walk
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.workspace import read_bytes
+from neuraxis.schema.annotations import covers
 
 
 def trace(facts: Facts) -> tuple[Traced, ...]:
@@ -63,11 +64,11 @@ def _contents(facts: Facts) -> Iterator[Traced]:
 
     Who names a file that is not there is told names that are nearly so.
     """
-    given = facts.arguments
-    uses = [one for one in facts.uses if one[2] not in ("write", "folder")]
+    named = facts.uses
+    uses = [one for one in named if one[2] not in ("write", "folder")]
     for place, use in facts.marks.files:
-        if use == "read" and isinstance(given, dict) and place[0] not in given:
-            uses.append((place, ".", use))  # what is left out is the whole workspace
+        if use == "read" and not any(covers(place, path) for path, *_ in named):
+            uses.append((place, ".", use))  # who names none reads the whole workspace
     for place, path, use in uses:
         label = OWN
         if use in ("read", "run"):

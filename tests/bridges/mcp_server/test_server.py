@@ -316,7 +316,7 @@ async def test_what_the_client_was_given_is_read(session, mode, can_ask, read):
     assert result.is_error is not can_ask
     assert len(questions) == can_ask
     told = (questions or [result.content[0].text])[0]
-    assert "after it read mails.mails" in told
+    assert "after it read answers of mails.mails" in told
     assert can_ask or "--yes-to transfer.transfer" in told
 
 

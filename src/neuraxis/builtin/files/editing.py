@@ -66,10 +66,9 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> byte
         old, new = _with_ends(old, end), _with_ends(new, end)
     first = text.find(old)
     if first < 0:
-        hint = ""
-        similar = (lower := text.lower()).find(old.lower())
-        if similar >= 0 and len(lower) == len(text):  # else it stands elsewhere
-            hint = f" It has {quote(text[similar : similar + len(old)])}."
+        # an error is not read: it tells nothing that the model does not know
+        similar = old.lower() in text.lower()
+        hint = " It has it in other upper and lower case." if similar else ""
         raise CommandError(
             f"{path!r} does not hold the passage {quote(old)}; nothing was changed."
             f"{hint} Read the file and write the passage exactly as it stands there."

@@ -107,6 +107,7 @@ class FileHistory:
         self._changes: dict[tuple[int, str], list[FileChanged]] = {}
         self._undone: set[int] = set()
         self._allowed: set[tuple[str, str, str]] = set()
+        self._left: dict[str, str] = {}
         self._written: dict[str, str] | None = None
         self._digests: dict[str, tuple[tuple[int, ...], str]] = {}
 
@@ -122,15 +123,13 @@ class FileHistory:
         return bool(written) and self.digest_now(path) == written
 
     def is_as_left(self, path: str) -> bool:
-        """Return whether a file is as this session left it.
+        """Return whether a file is as this session left it."""
+        return self._left.get(path) == self.digest_now(path)
 
-        True also if the session did not change it.
-        """
-        for run in range(self._run, 0, -1):
-            changes = self._changes.get((run, path))
-            if changes and run not in self._undone:
-                return changes[-1].after == self.digest_now(path)
-        return True
+    def note_left(self, path: str) -> None:
+        """Note how a call left a file that it wrote itself."""
+        if not self._run_changes(path):  # else somebody may have changed it since
+            self._left[path] = self.digest_now(path)
 
     def is_users(self, path: str) -> bool:
         """Return whether a file exists that is not the runtime's own."""
@@ -337,6 +336,7 @@ class FileHistory:
 
     def _add(self, event: FileChanged) -> None:
         self._changes.setdefault((event.run, event.path), []).append(event)
+        self._left[event.path] = event.after
 
     def _written_digests(self) -> dict[str, str]:
         if self._written is None:

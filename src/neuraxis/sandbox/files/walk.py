@@ -281,6 +281,6 @@ def check_case(folder: Folder, part: str, shown: str) -> None:
         by_case = clashes[0].casefold() == part.casefold()
         accents = "" if by_case else " or in the form of its accents"
         raise FileRefused(
-            f"{shown!r}: there is already {clashes[0]!r}, which differs only in upper "
-            f"and lower case{accents}; use that name."
+            f"{shown!r}: there is already a name that differs only in upper and lower "
+            f"case{accents}; use that one, as list_files tells it."
         )
