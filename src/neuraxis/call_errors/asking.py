@@ -66,20 +66,17 @@ def asks_out(
     places = listed([_place(path) for path in paths])
     where = f"a request to {host}" if host else f"{places} to others"
     what = f"its address ({places})" if host else "what is sent"
-    data = private if private and private != label else ""
-    data_text = (
-        f"private things from {data}" if data else "private things that were read"
-    )
+    which = "that were read" if private in ("", label) else f"from {private}"
     order = _OTHER_ORDER if is_said else ""
     return (
         f"this would send {where}; text from {label} may have chosen {what}, and "
-        f"{data_text} could leave with it{order}"
+        f"private things {which} could leave with it{order}"
     )
 
 
 _OTHER_ORDER = (
-    "; the user wrote this address, but it was used before, or one that stands behind "
-    "it in the request was"
+    "; the user wrote this address, but it was used before, or a later one in the "
+    "request was"
 )
 
 

@@ -94,8 +94,8 @@ def skill_file_changed(path: str) -> str:
 def skill_copy_blocked(path: str) -> str:
     """Report that the user's file blocks a skill's copy."""
     return (
-        f"{quote(path)} is the user's, in the place of the skill's own file, so that "
-        "the script was not run. Tell the user, who may move or delete it"
+        f"{quote(path)} is a file of the user's in the place of the skill's own copy, "
+        "so the script was not run. Tell the user, who may move or delete it"
     )
 
 

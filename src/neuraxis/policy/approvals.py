@@ -40,7 +40,7 @@ def value_digest(value: Any) -> str:
 
 
 def with_integers(value: Any) -> Any:
-    """Value with whole floats as integers."""
+    """Return a value with its whole floats as integers."""
     match value:
         case dict():
             entries = cast("dict[Any, Any]", value).items()

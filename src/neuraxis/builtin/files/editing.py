@@ -68,7 +68,8 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool) -> byte
     if first < 0:
         # an error is not read: it tells nothing that the model does not know
         similar = old.lower() in text.lower()
-        hint = " It has it in other upper and lower case." if similar else ""
+        case = " It holds the same words with other upper and lower case letters."
+        hint = case if similar else ""
         raise CommandError(
             f"{path!r} does not hold the passage {quote(old)}; nothing was changed."
             f"{hint} Read the file and write the passage exactly as it stands there."

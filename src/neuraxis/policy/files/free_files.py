@@ -63,8 +63,8 @@ def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
         case "folder":
             return _is_free_name(path, naming_words(origins))
         case "run":
-            known = (written and own) or is_named(name, request)
-            known = known or is_named_alone(name, request, workspace)
+            named = is_named(name, request) or is_named_alone(name, request, workspace)
+            known = (written and own) or named
             # the walls are round the scripts that the runtime itself runs
             return origins.walls and facts.step.command.is_builtin and known
         case "move" | "remove" if not os.path.lexists(workspace / name):
