@@ -49,12 +49,10 @@ def check(schema: _Node, operations: Sequence[Operation]) -> Problem | frozenset
             ]
             kinds = [str(node.get("type", "")) for node in alternatives]
             problem = _problem(operation, operations, fields, kinds)
+            if problem is None:
+                return frozenset()
             hint = _instead(schema, operation, operations[0], kinds)
-            return (
-                frozenset()
-                if problem is None
-                else replace(problem, got=problem.got + hint)
-            )
+            return replace(problem, got=problem.got + hint)
     return _types(_alternatives(nodes, schema) or ())
 
 
