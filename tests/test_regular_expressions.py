@@ -217,10 +217,12 @@ def test_h1_no_regular_expression_is_worse_than_linear() -> None:
     slow: list[str] = []
     for where, (pattern, anchored) in PATTERNS.items():
         size = next((SHORTER[key] for key in SHORTER if where.startswith(key)), SIZE)
-        taken, attack = regex_attacks.worst(
-            pattern, _use(pattern, anchored=anchored), size
-        )
-        if taken > _MOST_SECONDS * size / SIZE + 0.2:
+        use, most = _use(pattern, anchored=anchored), _MOST_SECONDS * size / SIZE + 0.2
+        taken, attack = regex_attacks.worst(pattern, use, size)
+        if taken > most:  # others on the machine may slow one attempt down
+            again = (regex_attacks.seconds(use, attack, size, 1.5) for _ in range(5))
+            taken = min(again)
+        if taken > most:
             slow.append(f"{where} {pattern.pattern!r}: {taken:.1f} s for {attack}")
     assert not slow, "\n".join(slow)
 
