@@ -41,7 +41,7 @@ def is_shallow(text: str) -> bool:
     if text.count("{") + text.count("[") <= DEPTH:
         return True
     # peel the innermost brackets off: what is gone after few rounds was not deep
-    brackets = text.encode().translate(None, _NOT_BRACKETS)
+    brackets = text.encode(errors="ignore").translate(None, _NOT_BRACKETS)
     for _ in range(DEPTH // 8):
         brackets, before = brackets.replace(b"{}", b"").replace(b"[]", b""), brackets
         if len(brackets) <= DEPTH:
