@@ -103,6 +103,7 @@ MADE: dict[str, Callable[[Any], object]] = {
     "builtin.python_file.traceback_hints:hint": lambda at: at.hint(
         "x", "a.py", Path(), network=False
     ),
+    "dialects.results:json_text": lambda at: at.json_text("<"),
     "bridges.mcp_server.offers:arguments": lambda at: at.Address(
         uri="a://{x}/{y}.{z}-j", name="n", offered=None
     ).arguments("a://b/c.d-j"),

@@ -16,9 +16,8 @@ from fuzzing.checks import must, same
 from fuzzing.inputs import as_bytes, as_text, shared_lines
 from fuzzing.words import CALL_WORDS, ENVELOPE_WORDS, JSON_WORDS
 from neuraxis.call_errors import unknown_command
-from neuraxis.dialects import Dialect, find_dialect
+from neuraxis.dialects import Dialect, ReadsEarly, find_dialect
 from neuraxis.dialects.native.dialect import safe_name
-from neuraxis.dialects.streaming import ReadsEarly
 from neuraxis.messages import (
     Call,
     CallError,

@@ -6,7 +6,6 @@ program's arguments.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -31,12 +30,8 @@ MOST_NAME = 120
 DIGITS = 6
 """Significant digits shown of a number with a fraction."""
 
-_ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
-"""Line breaks, and halves of characters, that JSON may leave unescaped.
-
-A half stands for a byte of a file's name that is not UTF-8; a text with it cannot be
-written.
-"""
+_LINE_BREAKS = {ord(char): f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"}
+"""Line breaks that JSON may leave unescaped, and their escapes."""
 _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
@@ -50,8 +45,10 @@ def quote(value: Any, most: int = QUOTED) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return f"<{type_name(value)}>"
-    if _ESCAPED.search(text):
-        text = json.dumps(value)
+    if not text.isascii():
+        # half a character stands for a byte of a file's name that is not UTF-8
+        encoded = text.translate(_LINE_BREAKS).encode(errors="backslashreplace")
+        text = encoded.decode()
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -82,7 +79,14 @@ def file_name(given: str) -> str:
     encoded = given.encode(errors="surrogatepass")
     if _FILE_NAME.fullmatch(given) and len(encoded) <= MOST_NAME:
         return given
-    return f"@{hashlib.sha256(encoded).hexdigest()}"
+    return f"@{sha256(encoded)}"
+
+
+def sha256(data: bytes | bytearray | memoryview) -> str:
+    """Return the SHA-256 digest of the bytes in hexadecimal."""
+    import hashlib  # loads OpenSSL, which takes as long as fifteen of our modules
+
+    return hashlib.sha256(data).hexdigest()
 
 
 FILE_MODULE = "_neuraxis_plugin_"

@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from neuraxis.dialects import Dialect
+from neuraxis.dialects import Dialect, EarlyReader, ReadsEarly
 from neuraxis.dialects.envelope.dialect import Envelope
 from neuraxis.dialects.intents.calls import END, START
 from neuraxis.dialects.intents.dialect import Intents
 from neuraxis.dialects.native.dialect import Native
-from neuraxis.dialects.streaming import EarlyReader, ReadsEarly
 from neuraxis.messages import Call, Chunk, Completion, ToolCallDelta
 from neuraxis.specs import CommandSpec, PluginSpec
 from wire_cases import Case, case_id, cases, completion, counter

@@ -8,7 +8,6 @@ written.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -18,6 +17,7 @@ from typing import Any, cast
 from neuraxis.assets.describe import describe
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore
+from neuraxis.formatting import sha256
 from neuraxis.references.asset_ref import AssetRef, format_url, parse_embedded
 from neuraxis.specs import Json
 
@@ -141,8 +141,8 @@ def _name(ref: AssetRef, ending: str) -> str:
     plain = re.sub(r"[^0-9A-Za-z-]", "_", exact)[:80]
     if plain != exact or any("-" in str(part) for part in parts):
         # Another object must not get the same file.
-        digest = hashlib.sha256(format_url(ref).encode("utf-8", "surrogatepass"))
-        plain += f"-{digest.hexdigest()[:8]}"
+        digest = sha256(format_url(ref).encode("utf-8", "surrogatepass"))
+        plain += f"-{digest[:8]}"
     return f"shown/{plain}.{ending}"
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from neuraxis.assets.describe import detail_of
 from neuraxis.assets.embed import COLUMNS, is_picture, plain_cell, rows_of
-from neuraxis.formatting import counted, listed, size_text, type_name
+from neuraxis.formatting import counted, listed, sha256, size_text, type_name
 
 _ROWS = 3
 _BEGINNING = 1_000
@@ -76,9 +76,6 @@ def _first(value: Any) -> str:
     if is_picture(value) or value is None:
         return ""
     if isinstance(value, bytes | bytearray | memoryview):
-        import hashlib  # slow to import, and needed only for questions to the user
-
         raw = cast("bytes", value)
-        digest = hashlib.sha256(raw).hexdigest()[:16]
-        return f", sha256 {digest}: {bytes(raw[:_BEGINNING])!r}"
+        return f", sha256 {sha256(raw)[:16]}: {bytes(raw[:_BEGINNING])!r}"
     return f": {value!r:.{_BEGINNING}}"

@@ -146,8 +146,8 @@ def _faults(settings: Settings) -> list[Finding]:
 
 def _plugins(settings: Settings) -> list[Finding]:
     """Load and close each plugin of the settings."""
-    from neuraxis.plugins.loader import is_builtin
     from neuraxis.plugins.registry import Plugin, Registry
+    from neuraxis.plugins.source import is_builtin
     from neuraxis.session.load_plugins import build_registry
 
     workspace = Path(str(settings.get("workspace") or "neuraxis-workspace")).absolute()

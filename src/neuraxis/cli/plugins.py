@@ -195,9 +195,10 @@ def lock(
     refused until you accept it by name. The built-in plugins are never refused.
     """
     from neuraxis.cli.plugin_sources import load_all
-    from neuraxis.plugins.loader import builtin_names, is_builtin
+    from neuraxis.plugins.loader import builtin_names
     from neuraxis.plugins.lock_file import FILE_NAME, read_lock, write_lock
     from neuraxis.plugins.lock_file import accept as accepted
+    from neuraxis.plugins.source import is_builtin
 
     arguments = (*source, *plugin)
     choices = Choices()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest
-from neuraxis.messages import Call, CallError, Completion, Message, Reply, Result
+from neuraxis.messages import Call, CallError, Chunk, Completion, Message, Reply, Result
 from neuraxis.specs import Json, PluginSpec
 
 DIALECTS = ("intents", "envelope_v1", "envelope_v2", "native")
@@ -75,6 +75,25 @@ class Dialect(Protocol):
         self, errors: Sequence[CallError], reply: Message
     ) -> tuple[Message, ...]:
         """Return the mistakes of `reply` as messages of the conversation."""
+        ...
+
+
+class EarlyReader(Protocol):
+    """Reads one reply. `ended`: it will return no more calls."""
+
+    ended: bool
+
+    def feed(self, chunk: Chunk) -> Sequence[Call]:
+        """Return the calls that this chunk completed, in order, without ids."""
+        ...
+
+
+@runtime_checkable
+class ReadsEarly(Protocol):
+    """Dialect whose calls can be read while the reply is streaming."""
+
+    def early(self) -> EarlyReader:
+        """Return a reader for one reply."""
         ...
 
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 from neuraxis.call_errors import to_json
 from neuraxis.formatting import is_short_json, type_name
 from neuraxis.messages import Path, Result
+from neuraxis.parsing.surrogates import whole_pairs
 from neuraxis.references.asset_ref import AssetRef, format_object, format_url
 from neuraxis.specs import Json
 
@@ -24,20 +25,16 @@ ITEM_LIMIT = 200
 """Maximum items of one list or object."""
 DEPTH = 50
 
-_FRAME = re.compile(
-    r"<(?=!--|[|｜<]|/?\s*(?:think|tool|function|invoke|parameter|s>|start_of_|end_of_))"
+_FRAME = (
+    r"(?i)<(?=!--|[|｜<]|/?\s*(?:think|tool|function|invoke|parameter|s>|start_of_|end_of_))"
     r"|(?-i:\[(?=/?(?:[A-Z]+_(?:CALLS|RESULTS|TOOLS|CONTENT)|INST)\]))"
-    r"|[\x7f-\x9f\u2028\u2029]",
-    re.IGNORECASE,
+    r"|[\x7f-\x9f\u2028\u2029]"
 )
-"""Text that a model's server or chat template may interpret as markup.
+"""Pattern of text that a model's server or chat template may interpret as markup.
 
 The forms in which models are trained to write calls, and the tokens around turns.
 """
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
-
-
-_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def json_text(value: Json, *, indent: int | None = None) -> str:
@@ -49,8 +46,7 @@ def json_text(value: Json, *, indent: int | None = None) -> str:
     marked = "<" in text or "\x7f" in text or "S]" in text or "T]" in text
     if text.isascii() and not marked:
         return text  # neither pattern can match
-    text = _HALF.sub("\ufffd", text)
-    return _FRAME.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return re.sub(_FRAME, lambda match: f"\\u{ord(match[0]):04x}", whole_pairs(text))
 
 
 def json_for_model(value: Any, call_id: str, *, whole: bool = False) -> Json:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 from neuraxis.messages import Call, Chunk, NativeCall, Reply
 from neuraxis.parsing.flawless_json import read_flawless
@@ -32,25 +32,6 @@ _FENCE = re.compile(r"```+[\w-]*\s+(?=\S)")
 _FENCE_SO_FAR = re.compile(r"`{1,2}|```+[\w-]*\s*")
 _OUTSIDE = re.compile(r'["{}\[\]]')
 _INSIDE = re.compile(r'["\\]')
-
-
-class EarlyReader(Protocol):
-    """Reads one reply. `ended`: it will return no more calls."""
-
-    ended: bool
-
-    def feed(self, chunk: Chunk) -> Sequence[Call]:
-        """Return the calls that this chunk completed, in order, without ids."""
-        ...
-
-
-@runtime_checkable
-class ReadsEarly(Protocol):
-    """Dialect whose calls can be read while the reply is streaming."""
-
-    def early(self) -> EarlyReader:
-        """Return a reader for one reply."""
-        ...
 
 
 class _Brackets:

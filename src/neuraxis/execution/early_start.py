@@ -25,8 +25,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
-from neuraxis.dialects import Dialect
-from neuraxis.dialects.streaming import EarlyReader, ReadsEarly
+from neuraxis.dialects import Dialect, EarlyReader, ReadsEarly
 from neuraxis.events import CallProgress, CallStarted, Event
 from neuraxis.execution.budget import Usage
 from neuraxis.execution.for_each import run_one

@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +180,8 @@ def _idempotency_key(step: Step, runtime: Runtime) -> str:
     The id is unique in the session, but not if the journal was restored from a copy.
     So the key includes the command and its arguments.
     """
+    from hashlib import blake2b  # see `formatting.sha256`
+
     call = step.call
     key = (runtime.key, call.id, step.part_of, step.tool, call.arguments)
     return blake2b(repr(key).encode(errors="replace"), digest_size=16).hexdigest()

@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 MOST_BYTES = 15_000_000
 """Maximum bytes of pictures and files in a prompt; the oldest become words."""
 _PARTS = attrgetter("parts")
-_ABOUT_FILES = re.compile(r"\bpdf\b|document|\bfiles?\b|input_file", re.IGNORECASE)
-_ABOUT_PARTS = re.compile(
-    r"image|picture|vision|visual|multi-?modal|modalit|mmproj|media.?type"
-    r"|content.{0,80}string|string.{0,40}content|expected.{0,20}\b(?:str|text)",
-    re.IGNORECASE,
-)
 
 
 def sees(model: Model) -> bool:
@@ -81,6 +75,11 @@ def refused_parts(prompt: Prompt, error: ModelError) -> list[Part]:
     if error.status in (401, 403, 429):
         return []
     files = [part for part in parts if not part.media_type.startswith("image/")]
-    if files and _ABOUT_FILES.search(text):
+    if files and re.search(r"(?i)\bpdf\b|document|\bfiles?\b|input_file", text):
         return files
-    return parts if error.status == 413 or _ABOUT_PARTS.search(text) else []
+    about_parts = re.search(
+        r"(?i)image|picture|vision|visual|multi-?modal|modalit|mmproj|media.?type"
+        r"|content.{0,80}string|string.{0,40}content|expected.{0,20}\b(?:str|text)",
+        text,
+    )
+    return parts if error.status == 413 or about_parts else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from neuraxis.parsing.strict_json import raw_decode
+from neuraxis.parsing.surrogates import has_surrogate
 from neuraxis.specs import Json
 
 LONGEST = 4_000_000
@@ -24,9 +25,7 @@ def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
     if len(text) > LONGEST or not is_shallow(text):
         return None
     try:
-        if not text.isascii():
-            text.encode()  # fails at half of a character
-        return raw_decode(text, start)
+        return None if has_surrogate(text) else raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of, place
+from neuraxis.parsing.surrogates import has_surrogate
 
 UNESCAPED_QUOTES = "unescaped quotes inside a string"
 CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
@@ -22,7 +23,6 @@ CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _PLAIN = {quote: re.compile(rf"[^{quote}\\]*") for quote in CLOSING.values()}
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _ESCAPES = re.compile(r'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
-_HALF = re.compile(r"[\ud800-\udfff]")
 _SPACE = re.compile(r"[\s\ufeff\u200b]*")
 _COLON = re.compile(r"\s*:")
 _COMMA_BEFORE = re.compile(r",\s*\Z")
@@ -368,7 +368,7 @@ def _opens(text: str, start: int, quote: int) -> bool:
 
 def whole(text: str, start: int, value: str) -> str:
     """Return the value, refused if it has characters that cannot be encoded."""
-    if not value.isascii() and _HALF.search(value):
+    if has_surrogate(value):
         raise broken(
             text, start, "a string holds half of a character (a lone surrogate)"
         )

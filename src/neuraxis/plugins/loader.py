@@ -29,6 +29,7 @@ from neuraxis.plugins.functions.hints import understand
 from neuraxis.plugins.functions.instances import FillsSecrets, close_of
 from neuraxis.plugins.functions.source_location import spot_of
 from neuraxis.plugins.registry import BUILTIN, FILE_NAME, Command, Plugin
+from neuraxis.plugins.source import BUILTIN_PREFIX, is_builtin
 from neuraxis.plugins.source_files import import_file, raised
 from neuraxis.specs import CommandSpec, PluginSpec
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 CODE_NAMES = ("plugin.py", "__init__.py")
 GROUP = "neuraxis.plugins"
-_PREFIX = "neuraxis:"
 
 
 def load_plugin(
@@ -70,7 +70,7 @@ def load_plugin(
         return plugin_from(source)
     name = source.strip()
     if is_builtin(name):
-        return _builtin(name.removeprefix(_PREFIX), allowed_dirs)
+        return _builtin(name.removeprefix(BUILTIN_PREFIX), allowed_dirs)
     path = _place(name)
     if path is not None:
         return _from_path(path, allowed_dirs, strict, secrets)
@@ -180,11 +180,6 @@ def load_plugins(
         except ConfigError as error:
             errors.append(error_of(str(source), str(error)))
     return plugins, errors
-
-
-def is_builtin(source: Any) -> bool:
-    """Check whether a source names a plugin that comes with the package."""
-    return isinstance(source, str) and source.strip().startswith(_PREFIX)
 
 
 def builtin_names() -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import cast
 import msgspec
 
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
-from neuraxis.formatting import identifier, quote
+from neuraxis.formatting import identifier, quote, sha256
 from neuraxis.specs import CommandSpec, Json, PluginSpec
 
 FILE_NAME = "neuraxis.lock.json"
@@ -72,10 +72,8 @@ def _plain(value: Json) -> Json:
 
 def digest(facts: Json) -> str:
     """Return the sha256 of a plugin's description, independent of key order."""
-    import hashlib  # Imported on first use: only lock files need it.
-
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256(text.encode())
 
 
 def read_lock(file: Path, *, replacing: Sequence[str] = ()) -> Locked | None:

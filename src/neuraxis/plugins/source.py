@@ -20,6 +20,8 @@ from neuraxis.plugins.source_files import first_line
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+BUILTIN_PREFIX = "neuraxis:"
+"""Begin of the names of plugins that come with the package."""
 GROUP = "neuraxis.plugin_sources"
 """The entry points of other packages' sources, each by its scheme."""
 _OURS: Mapping[str, str] = {
@@ -53,6 +55,11 @@ class LogsProblems(Protocol):
     def log_problems(self) -> None:
         """Log each problem once."""
         ...
+
+
+def is_builtin(source: Any) -> bool:
+    """Check whether a source names a plugin that comes with the package."""
+    return isinstance(source, str) and source.strip().startswith(BUILTIN_PREFIX)
 
 
 class ReadSource:

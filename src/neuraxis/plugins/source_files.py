@@ -9,16 +9,13 @@ from pathlib import Path
 from types import ModuleType
 
 from neuraxis.errors import NeuraxisError, error_of
-from neuraxis.formatting import FILE_MODULE, file_module, public_names
+from neuraxis.formatting import FILE_MODULE, file_module, public_names, sha256
 from neuraxis.specs import Json
 
 
 def import_file(code: Path, plugin: str) -> ModuleType:
     """Import a file of the plugin with that name as a module."""
-    import hashlib  # Imported on first use: slow, and only files need it.
-
-    digest = hashlib.sha256(str(code.resolve()).encode()).hexdigest()
-    name = file_module(digest, plugin)
+    name = file_module(sha256(str(code.resolve()).encode()), plugin)
     found = importlib.util.spec_from_file_location(
         name, code, submodule_search_locations=[str(code.parent)]
     )

@@ -16,6 +16,7 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from neuraxis.events import ApprovalAsked
+from neuraxis.formatting import sha256
 from neuraxis.planning.plan import Step
 from neuraxis.specs import CommandSpec, Json
 
@@ -36,7 +37,7 @@ def call_digest(plugin: str, spec: CommandSpec, arguments: Json) -> str:
 
 def value_digest(value: Any) -> str:
     """The digest of any value."""
-    return _sha256(_form(value).encode())
+    return sha256(_form(value).encode())
 
 
 def with_integers(value: Any) -> Any:
@@ -62,19 +63,13 @@ def _form(value: Any) -> str:
         case list() | tuple():
             return f"[{','.join(map(_form, cast('Sequence[Any]', value)))}]"
         case bytes() | bytearray():
-            return f"<{_sha256(value)}>"
+            return f"<{sha256(value)}>"
         case int() if not isinstance(value, bool):
             return hex(value)  # a long one has no other text
         case None | bool() | float() | str():
             return repr(value)
         case _:
             return f"<{type(value).__module__}.{type(value).__qualname__}#{id(value)}>"
-
-
-def _sha256(data: bytes | bytearray) -> str:
-    import hashlib  # slow to import, and needed where a person is asked only
-
-    return hashlib.sha256(data).hexdigest()
 
 
 class Approvals(Struct, kw_only=True):

@@ -22,7 +22,6 @@ from msgspec import Struct
 
 from neuraxis.errors import CommandError
 from neuraxis.messages import Path
-from neuraxis.policy.escapes import layers, spaced
 from neuraxis.policy.provenance.words import leaves
 from neuraxis.references.evaluate import fill
 from neuraxis.schema.annotations import is_covered
@@ -179,6 +178,8 @@ class Secrets(Struct):
         return clean
 
     def _text(self, text: str) -> str:
+        from neuraxis.policy.escapes import layers  # for sessions with a secret
+
         found = sorted(it for each in layers(text) for it in each.places(self._forms))
         pieces: list[str] = []
         done = 0
@@ -202,6 +203,8 @@ def _as_number(value: str) -> float | None:
 
 def _forms(value: str) -> set[str]:
     """Return a value as programs write it, apart from escapes."""
+    from neuraxis.policy.escapes import layers, spaced  # for sessions with a secret
+
     raw = value.encode()
     units = memoryview(value.encode("utf-16-le")).cast("H")
     found = {value, raw.decode("latin-1"), "".join(map(chr, units))}

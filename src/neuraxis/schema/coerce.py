@@ -113,8 +113,8 @@ class _Coercion:
             if subschema is None:
                 changed[key] = item
                 continue
-            optional = key in properties and key not in required
-            if item is None and optional and not self.fits(subschema, None):
+            is_optional = item is None and key in properties and key not in required
+            if is_optional and not self.fits(subschema, None):
                 notes.append(f"{path_text((*path, key))}: null -> left out")
                 different = True
                 continue
@@ -197,15 +197,14 @@ class _Coercion:
                 allowed = _member_kinds(choices)
         if "string" in allowed or not allowed:
             return value
-        readings = [
-            reading
-            for reading in (_read(kind, value) for kind in dict.fromkeys(allowed))
-            if reading is not _NOTHING
-        ]
-        unique = {repr(reading): reading for reading in readings}
-        if len(unique) != 1:
+        readings = {
+            repr(reading): reading
+            for kind in allowed
+            if (reading := _read(kind, value)) is not _NOTHING
+        }
+        if len(readings) != 1:
             return value
-        reading = next(iter(unique.values()))
+        reading = next(iter(readings.values()))
         if isinstance(members, list) and not any(
             reading == member and type(reading) is type(member)
             for member in cast("list[Json]", members)

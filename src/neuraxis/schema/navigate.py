@@ -6,11 +6,11 @@ Pure functions over the dict. References (`$ref`) are followed inside the root o
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from neuraxis.messages import Path
+from neuraxis.parsing.surrogates import has_surrogate
 from neuraxis.specs import Json
 
 Node = Mapping[str, Json]
@@ -278,8 +278,6 @@ def is_open(schema: Json, root: Node, depth: int = 0) -> bool:
     return any(is_open(part, root, depth + 1) for part in parts)
 
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
 DEEPEST = 200
 """Maximum depth of a value; deeper values are refused (rule D6)."""
 
@@ -291,7 +289,7 @@ _SURE = frozenset({int, bool, type(None)})
 def is_json(value: Any, depth: int = 0) -> bool:
     """Return whether the whole value is JSON."""
     if isinstance(value, str):
-        return value.isascii() or not _SURROGATE.search(value)
+        return not has_surrogate(value)
     if value is None or isinstance(value, int):
         return True
     if isinstance(value, float):
@@ -333,7 +331,7 @@ def not_json(value: Any) -> list[tuple[Path, str, Any]]:
         elif value_ is None or isinstance(value_, bool | int):
             continue
         elif isinstance(value_, str):
-            if _SURROGATE.search(value_):
+            if has_surrogate(value_):
                 problems.append((path, "text without lone surrogates", value_))
         elif isinstance(value_, float):
             if not math.isfinite(value_):

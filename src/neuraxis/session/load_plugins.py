@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Message
-from neuraxis.plugins.loader import check_code, is_builtin, load_plugin
 from neuraxis.plugins.lock_file import FILE_NAME, check, read_lock
 from neuraxis.plugins.registry import Command, Plugin, Registry, close_all
-from neuraxis.plugins.source import LogsProblems, find_source
+from neuraxis.plugins.source import LogsProblems, find_source, is_builtin
 from neuraxis.policy.secrets import Secrets
 from neuraxis.session.options import Options
 from neuraxis.settings import user_dir
@@ -107,6 +106,8 @@ def _load_source(
     """Return a source's plugins, and whether the lock applies."""
     plugin_source = find_source(source)
     if plugin_source is None:
+        from neuraxis.plugins.loader import check_code, load_plugin  # reads functions
+
         plugin = load_plugin(source, strict=strict, secrets=secrets)
         check_code(plugin)
         if plugin.close is not None and plugin is not source:

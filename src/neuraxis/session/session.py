@@ -28,26 +28,18 @@ from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy, check_targets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
-from neuraxis.session import build
+from neuraxis.session import build, validation
 from neuraxis.session.answer import Answer, Out
 from neuraxis.session.config import RunConfig, continued_config
 from neuraxis.session.event_loop import SyncLoop, check_sync_close
 from neuraxis.session.event_sink import EventSink
 from neuraxis.session.inherit import Inherited, inherit, session_started, within_parent
 from neuraxis.session.load_plugins import build_registry, build_shortlist, choose_shown
-from neuraxis.session.loop import converse, plan_of, run_calls
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
 from neuraxis.session.past import requirements, resume, waiting
 from neuraxis.session.past.call_ids import CallIds, session_key
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Run, RunLock, await_all, check_open, run_in_loop
-from neuraxis.session.validation import (
-    check_arguments,
-    check_calls,
-    check_description,
-    check_request,
-    named_arguments,
-)
 from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
 from neuraxis.session.workspace import begin_files, read_given, read_item, undo_last
 from neuraxis.settings import Settings, check_settings, load
@@ -89,7 +81,7 @@ class Session(Generic[Out]):
     _earlier = False
     """Whether `open` creates it, to continue a session in the journal."""
 
-    @named_arguments
+    @validation.named_arguments
     def __init__(
         self,
         model: str | Model | Sequence[str | Model] = "local:",
@@ -108,7 +100,7 @@ class Session(Generic[Out]):
         options: Options | None = None,
         settings: Settings | None = None,
     ) -> None:
-        check_arguments(locals())
+        validation.check_arguments(locals())
         options = options or Options()
         budget = budget or Budget()
         inherited = inherit(options.parent, policy)
@@ -334,7 +326,9 @@ class Session(Generic[Out]):
         is_resumed: bool = False,
     ) -> Answer[Out]:
         """Answer one request, as `run` does; `watch` gets the events."""
-        check_request(text, watch, attach)
+        from neuraxis.session.loop import converse  # loaded with the first run
+
+        validation.check_request(text, watch, attach)
         config = within_parent(self._config, self._outer, deps, self._deps)
         self._lock.begin(self.id, watch, is_inside=self._outer is not None)
         try:
@@ -375,7 +369,7 @@ class Session(Generic[Out]):
         Raises:
             ConfigError: the file's content does not match its suffix.
         """
-        check_description(description)
+        validation.check_description(description)
         value, description = read_given(value, description)
         self._announce(self._sink.emit)
         asset_id = self.ids.next()
@@ -396,7 +390,9 @@ class Session(Generic[Out]):
         self, calls: Sequence[Call], params: Mapping[str, Json] | None = None
     ) -> Plan:
         """Return the plan of these calls, with all problems; nothing runs."""
-        check_calls(calls)
+        from neuraxis.session.loop import plan_of
+
+        validation.check_calls(calls)
         return plan_of(calls, self._config, params)
 
     @reraise_watch_errors
@@ -422,7 +418,9 @@ class Session(Generic[Out]):
             on_error: for this plan; None: the session's.
             deps: see `run`.
         """
-        check_calls(calls, watch, on_error)
+        from neuraxis.session.loop import run_calls
+
+        validation.check_calls(calls, watch, on_error)
         config = within_parent(self._config, self._outer, deps, self._deps, calls)
         config = replace(config, on_error=on_error or config.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))

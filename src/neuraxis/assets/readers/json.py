@@ -19,6 +19,7 @@ from typing import Any, cast
 from neuraxis.assets.readers import limits
 from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
+from neuraxis.parsing.surrogates import whole_pairs
 
 _FIELDS = 500
 """Maximum fields of the objects in one column, each a Polars column."""
@@ -289,7 +290,7 @@ def _series(polars: Any, name: str, values: list[Any], kind: Any) -> Any:
 def _whole(value: Any) -> Any:
     """Replace lone surrogates, which no table can hold."""
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole_pairs(value)
     if isinstance(value, list):
         return [_whole(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):

@@ -6,7 +6,6 @@ calls.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from neuraxis.dialects.intents.signatures import form_text
 from neuraxis.dialects.native.tool_schema import for_server, prompt_text
 from neuraxis.dialects.results import json_text, outcome
 from neuraxis.dialects.streaming import DeltaReader
-from neuraxis.formatting import quote
+from neuraxis.formatting import quote, sha256
 from neuraxis.messages import (
     Call,
     CallError,
@@ -46,7 +45,7 @@ def safe_name(tool: str) -> str:
     """Return a unique name that servers accept for the tool."""
     if _ALLOWED.fullmatch(tool):
         return tool
-    digest = hashlib.sha256(tool.encode(errors="replace")).hexdigest()[:8]
+    digest = sha256(tool.encode(errors="replace"))[:8]
     return f"{_NOT_ALLOWED.sub('_', tool)[:55]}_{digest}"
 
 

@@ -22,8 +22,8 @@ from neuraxis.models.http.answers import (
 )
 from neuraxis.models.http.reasoning_blocks import pack
 from neuraxis.models.http.sse import Event
-from neuraxis.models.http.surrogates import whole_pairs
 from neuraxis.parsing.json_access import as_list, as_map
+from neuraxis.parsing.surrogates import whole_pairs
 from neuraxis.specs import Json
 
 _FINISH: Mapping[str, FinishReason] = {

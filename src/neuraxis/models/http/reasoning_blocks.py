@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import cast
 
 from neuraxis.messages import Message
-from neuraxis.models.http.surrogates import whole_pairs
 from neuraxis.parsing.json_access import as_list, as_map
+from neuraxis.parsing.surrogates import whole_pairs
 from neuraxis.specs import Json
 
 MOST_CARRIED = 2 * 1024 * 1024

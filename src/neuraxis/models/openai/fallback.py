@@ -11,6 +11,7 @@ from functools import partial
 from typing import cast
 
 from neuraxis import call_errors
+from neuraxis.formatting import sha256
 from neuraxis.models.openai.provider_state import OF_CALL, OF_MESSAGE
 from neuraxis.specs import Json
 
@@ -179,9 +180,7 @@ def _short(call_id: str) -> str:
     """Return a short id, the same one for the same id."""
     if len(call_id) == _SHORT and call_id.isascii() and call_id.isalnum():
         return call_id
-    import hashlib  # imported for one server only
-
-    return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:_SHORT]
+    return sha256(call_id.encode("utf-8", "replace"))[:_SHORT]
 
 
 def _with_something(message: Message) -> Message:

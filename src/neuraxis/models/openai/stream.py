@@ -25,10 +25,10 @@ from neuraxis.models.http.answers import (
     server_error,
 )
 from neuraxis.models.http.sse import Event
-from neuraxis.models.http.surrogates import Pairs
 from neuraxis.models.openai.provider_state import Carried
 from neuraxis.models.openai.tool_calls import CallPieces
 from neuraxis.parsing.json_access import as_list, as_map
+from neuraxis.parsing.surrogates import Pairs
 from neuraxis.specs import Json
 
 _FINISH: Mapping[str, FinishReason] = {

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 
 from neuraxis.messages import ToolCallDelta
-from neuraxis.models.http.surrogates import whole_pairs
+from neuraxis.parsing.surrogates import whole_pairs
 from neuraxis.specs import Json
 
 

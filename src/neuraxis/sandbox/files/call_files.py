@@ -6,7 +6,6 @@ is permitted, reports it and stores the old version.
 
 from __future__ import annotations
 
-import hashlib
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from neuraxis import call_errors
-from neuraxis.formatting import quote
+from neuraxis.formatting import quote, sha256
 from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.sandbox.files.paths import FileRefused, parts_of
@@ -69,7 +68,7 @@ class CallFiles(Struct, frozen=True, kw_only=True):
 
         def begin(shown: str) -> str:
             permitted = self.permit(shown, use)
-            after = hashlib.sha256(data).hexdigest()
+            after = sha256(data)
             is_new = operations.look(history.workspace, shown) is None
             is_own, is_partial = is_new or history.is_own(shown), use == "change"
             is_owned = is_own or not is_partial

@@ -66,8 +66,8 @@ _SLASHES = frozenset("⁄∕⧵⧸⧹／＼﹨")
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ENCODED = re.compile(r"%(2e|2f|5c|00|25)", re.IGNORECASE)
+_SHORT_NAME = re.compile(r"(git|hg|ssh|env|neurax)[a-z0-9]{0,4}~\d")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]+\}?|%[A-Za-z_]+%")
-_SHORT_NAME = re.compile(r"(git|hg|ssh|env|neurax)[a-z0-9]{0,4}~\d", re.IGNORECASE)
 
 
 class FileRefused(NeuraxisError):

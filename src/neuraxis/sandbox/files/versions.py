@@ -8,14 +8,13 @@ memory, and they end with it.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from neuraxis.formatting import file_name
+from neuraxis.formatting import file_name, sha256
 from neuraxis.sandbox.files.paths import FileRefused
 
 BUDGET = 1024 * 1024 * 1024
@@ -70,7 +69,7 @@ class VersionStore:
             )
         if self._folder is None:
             data = b"".join(pieces)
-            digest = hashlib.sha256(data).hexdigest()
+            digest = sha256(data)
             self._memory.pop(digest, None)  # the newest are last
             self._memory[digest] = data
             while sum(map(len, self._memory.values())) > self._budget:
@@ -89,6 +88,8 @@ class VersionStore:
         return digest
 
     def _put(self, folder: Path, pieces: Iterable[bytes]) -> str:
+        import hashlib  # see `formatting.sha256`
+
         self._make(folder)
         sha, temporary = hashlib.sha256(), folder / f".{os.urandom(8).hex()}"
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -111,7 +112,7 @@ class VersionStore:
         if data is None and self._folder is not None:
             with contextlib.suppress(OSError):
                 data = (self._folder / digest).read_bytes()
-        if data is None or hashlib.sha256(data).hexdigest() != digest:
+        if data is None or sha256(data) != digest:
             return None
         return data
 
@@ -183,7 +184,7 @@ class VersionStore:
     def _index(self, workspace: Path) -> Path | None:
         if self._root is None:
             return None
-        name = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()
+        name = sha256(os.fsencode(os.path.realpath(workspace)))
         return self._root / f"{_INDEX}-{name[:32]}.json"
 
     def _make(self, folder: Path) -> None:
@@ -222,6 +223,8 @@ def pieces_of(fd: int) -> Iterator[bytes]:
 
 def digest_of(fd: int) -> str:
     """Return the SHA-256 digest of an open file."""
+    import hashlib  # see `formatting.sha256`
+
     sha = hashlib.sha256()
     for piece in pieces_of(fd):
         sha.update(piece)

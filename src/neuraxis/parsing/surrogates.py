@@ -1,4 +1,4 @@
-"""Join surrogate pairs that a server cut in two."""
+"""Find lone surrogates, which no file can hold, and join pairs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,19 @@ class Pairs:
         return "\ufffd" if self._half else ""
 
 
+def has_surrogate(text: str) -> bool:
+    """Return whether the text has a half of a character."""
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def whole_pairs(text: str) -> str:
     """Return the text with its halves joined and unpaired ones replaced."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
+    if has_surrogate(text):
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuraxis.models.http.surrogates import Pairs, whole_pairs
+from neuraxis.parsing.surrogates import Pairs, whole_pairs
 
 HALVES = st.text(
     st.sampled_from("a\ud83d\ude00\ud800\udc00\ufeff\U0001f600"), max_size=12
