@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -32,6 +31,7 @@ ITEMS = 1_000_000
 A value that occurs many times counts each time it is written.
 """
 
+_OF_DATACLASS = "__dataclass_fields__"
 _PLAIN = frozenset({str, bool, int, type(None)})
 _NO_OBJECTS = _PLAIN | {float}
 _VALUES = (
@@ -133,6 +133,8 @@ def _mapping(
 def _fields(value: Any) -> dict[str, Any]:
     """Return an object's fields by their names in JSON."""
     if not isinstance(value, Struct):
+        from dataclasses import fields  # whoever has one has imported it
+
         return {item.name: getattr(value, item.name) for item in fields(value)}
     names = json_names(type(value)).items()
     return {**tag_of(type(value)), **{key: getattr(value, name) for name, key in names}}
@@ -154,7 +156,7 @@ def _object(value: Any, depth: int, budget: list[int]) -> Json:
             return _set_to_list(cast("Set[Any]", value), depth, budget)
         case tuple() | list():
             return _items(cast("Any", value), depth, budget)
-        case _ if isinstance(value, Struct) or is_dataclass(value):
+        case _ if isinstance(value, Struct) or hasattr(type(value), _OF_DATACLASS):
             return _mapping(_fields(value), depth, budget)
         case _ if hasattr(value, "model_dump"):
             # Uses the aliases that a call uses, not the attribute names.

@@ -39,9 +39,9 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
     if may_reach_a_limit(plan, runtime) or has_waited(steps, runtime):
         return await run_in_order(steps, runtime, run_one)
     waits = waits_for(plan, runtime.gate.policy.may_ask)
-    waits = _repeats_wait(plan, waits, runtime)
     if all(before.call.id in waits[step.call.id] for before, step in pairwise(steps)):
         return await run_in_order(steps, runtime, run_one)  # nothing can overlap
+    waits = _repeats_wait(plan, waits, runtime)
     return await run_concurrently(steps, waits, runtime, run_one, MAX_CONCURRENT)
 
 

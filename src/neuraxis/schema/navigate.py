@@ -60,6 +60,8 @@ def referred(node: Node, root: Node) -> Json:
 
 def resolved(node: Node, root: Node) -> Node:
     """Return the node with its `$ref` followed; its other keys are kept."""
+    if "$ref" not in node:  # nearly all
+        return node
     for _ in range(16):
         target = node.get("$ref")
         if not isinstance(target, str):
