@@ -156,7 +156,7 @@ def _object(value: Any, depth: int, budget: list[int]) -> Json:
             return _set_to_list(cast("Set[Any]", value), depth, budget)
         case tuple() | list():
             return _items(cast("Any", value), depth, budget)
-        case _ if isinstance(value, Struct) or hasattr(type(value), _OF_DATACLASS):
+        case _ if isinstance(value, Struct) or hasattr(value, _OF_DATACLASS):
             return _mapping(_fields(value), depth, budget)
         case _ if hasattr(value, "model_dump"):
             # Uses the aliases that a call uses, not the attribute names.
