@@ -105,3 +105,11 @@ def test_without_pillow_a_small_file_is_sent_and_a_large_one_refused(
     assert part_of(data).data == data
     with pytest.raises(CommandError, match=r"neuraxis\[images\] makes it smaller"):
         part_of(data + bytes(PICTURE_BYTES))
+
+
+def test_a_large_picture_of_sixteen_bits_is_no_white_page() -> None:
+    """It is made smaller after its range was fitted to eight bits."""
+    picture = image.new("I;16", (3000, 30), 20_000)
+    shown = image.open(io.BytesIO(part_of(picture).data))
+    assert max(shown.size) == 2000
+    assert shown.convert("L").getpixel((0, 0)) == 20_000 // 256

@@ -206,3 +206,19 @@ def test_B57_a_list_that_stands_in_itself_many_times_is_an_asset() -> None:
     kept = AssetStore().keep("a1", "c", bomb)
     assert kept.stored  # and it ends
     assert kept.bytes < 10_000
+
+
+def test_an_id_that_is_stored_again_has_the_new_value(tmp_path: Path) -> None:
+    """Whatever was stored before, and its bytes count once."""
+    store = AssetStore()
+    store.keep("a1", "c", "small")
+    for letter in "xy":
+        store.keep("a1", "c", letter * 40_000)
+    assert store.root("a1")["content"]["response"] == "y" * 40_000
+    other = AssetStore()
+    other.keep("a1", "c", "y" * 40_000)
+    assert store._memory_used == other._memory_used
+    store.keep("a1", "c", "small")
+    assert store.root("a1")["content"]["response"] == "small"
+    assert not store.is_asset("a1")
+    assert store._memory_used == 0

@@ -69,3 +69,15 @@ def test_a_wrong_line_is_told_before_anything_runs(lines: str, words: str) -> No
     done = batch("A", lines=lines)
     assert isinstance(done.exception, ConfigError)
     assert words in str(done.exception)
+
+
+def test_two_files_of_one_name_are_two_batches() -> None:
+    """February's requests are not answered with January's answers."""
+    for month, reply in (("jan", "January"), ("feb", "February")):
+        Path(month).mkdir()
+        rows = Path(month, "rows.jsonl")
+        rows.write_text('{"id": "x", "request": "sum"}', encoding="utf-8")
+        Path("m.yaml").write_text(json.dumps([reply]), encoding="utf-8")
+        given = ("-m", "scripted:m.yaml", "--journal", "j.db", str(rows))
+        done = CliRunner().invoke(cli, ["batch", *given], standalone_mode=False)
+        assert json.loads(done.stdout)["text"] == reply

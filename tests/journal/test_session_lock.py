@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -161,3 +162,16 @@ sys.stdin.read()
     assert _seen_by_another(path, "mine") == "1"
     process.communicate()
     assert process.returncode == 0
+
+
+def test_a_folder_that_is_gone_leaves_no_open_descriptor(tmp_path: Path) -> None:
+    """The lock's file is closed, too, where it cannot be deleted."""
+    folder = tmp_path / "journal.db.sessions"
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    for _ in range(3):
+        claims = Claims(folder)
+        assert claims.take("one")
+        shutil.rmtree(folder)
+        claims.close()
+    after = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    assert after == before

@@ -20,7 +20,7 @@ from neuraxis.errors import (
     StorageError,
 )
 from neuraxis.messages import Chunk, Message, NativeCall, Prompt, Usage
-from neuraxis.models import complete, find_model
+from neuraxis.models import complete, find_model, guesses
 from neuraxis.models.recorder import Recorder, entry
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply, load_script
 from neuraxis.settings import Settings
@@ -278,3 +278,18 @@ def test_plain_protocol_text_is_a_block() -> None:
     written = entry(json.dumps(message, ensure_ascii=False, indent=2))
     assert written.startswith("- |")
     assert "\\" not in written
+
+
+def test_a_recorded_model_is_still_one_that_guesses(tmp_path: Path) -> None:
+    """Else a recorded run of the planner would do without asking what it guessed."""
+
+    class Guessing(ScriptedModel):
+        guesses = True
+        finds_tools = True
+
+    recorded = Recorder(Guessing(["a"]), tmp_path / "script.yaml")
+    assert guesses(recorded)
+    assert recorded.finds_tools
+    plain = Recorder(ScriptedModel(["a"]), tmp_path / "script.yaml")
+    assert not guesses(plain)
+    assert not plain.finds_tools

@@ -105,7 +105,7 @@ def _smaller(picture: Any) -> Part:
     size, small = _pixels(picture), eight_bits(picture)
     if max(picture.size) > SIDE:
         contain = importlib.import_module("PIL.ImageOps").contain
-        small = contain(picture, (SIDE, SIDE))
+        small = contain(small, (SIDE, SIDE))
     if small.mode not in ("1", "L", "LA", "RGB", "RGBA"):
         small = small.convert("RGBA" if small.mode in ("P", "PA") else "RGB")
     data = _written(small, "PNG")

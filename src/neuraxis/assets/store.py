@@ -168,6 +168,8 @@ class AssetStore:
     def put(self, prepared: Prepared) -> Stored:
         """Store a prepared value."""
         asset_id, asset = prepared.asset_id, prepared.asset
+        if self.known(asset_id):
+            self.forget(asset_id)
         if prepared.native is not None:
             self._natives[asset_id] = prepared.native
         if prepared.inline is not None:
@@ -275,13 +277,6 @@ class AssetStore:
     def known(self, asset_id: str) -> bool:
         """Check whether a reference to this id can be resolved."""
         return asset_id in self._assets or asset_id in self._inline_results
-
-    def inline_results(self) -> Sequence[tuple[str, Any]]:
-        """Return call ids and values of the inline results."""
-        return tuple(
-            (key, root["content"]["response"])
-            for key, root in self._inline_results.items()
-        )
 
     @property
     def ids(self) -> Sequence[str]:

@@ -19,7 +19,7 @@ import msgspec
 from neuraxis import call_errors
 from neuraxis.bridges.skill_file import SkillFile, read_skill_file
 from neuraxis.builtin.python_file.plugin import in_sandbox
-from neuraxis.builtin.workspace import changes
+from neuraxis.builtin.workspace import changes, quota
 from neuraxis.errors import CommandError, ConfigError, warnings_in
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.registry import Command, Plugin
@@ -311,4 +311,4 @@ def _copy_files(loaded: Skill, target: str, context: Context) -> None:
             continue
         if not files.free and files.history.is_users(path):
             raise CommandError(call_errors.skill_copy_blocked(path))
-        files.write(path, data, workspace.Quota())
+        files.write(path, data, quota(context))

@@ -93,6 +93,7 @@ class Claims:
                 for path, descriptor in folder.files.items():
                     with contextlib.suppress(OSError):
                         os.unlink(path)
+                    with contextlib.suppress(OSError):
                         os.close(descriptor)
 
     def _join(self) -> _Folder:

@@ -19,7 +19,7 @@ import yaml
 
 from neuraxis.errors import ModelError, StorageError
 from neuraxis.messages import Chunk, Prompt
-from neuraxis.models import Model
+from neuraxis.models import Model, guesses
 from neuraxis.models.accumulate import Joiner, close_stream
 from neuraxis.models.media_parts import sees
 from neuraxis.models.scripted import ERRORS
@@ -40,6 +40,8 @@ class Recorder:
     def __init__(self, model: Model, path: Path | str) -> None:
         self._model = model
         self.sees = sees(model)
+        self.guesses = guesses(model)
+        self.finds_tools = bool(getattr(model, "finds_tools", False))
         self._path = Path(path)
         self._entries: list[str] = []
 

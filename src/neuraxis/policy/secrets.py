@@ -33,7 +33,7 @@ VARIABLE = "NEURAXIS_SECRET_"
 SHORTEST = 6
 """A shorter one could not be taken out of a text without spoiling it."""
 _MOST_DIGITS = 300
-_NAME = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
+SECRET = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 
 
 class NoSecret(CommandError):
@@ -92,7 +92,7 @@ class Secrets(Struct):
             for path, text in leaves(tree)
             if isinstance(text, str)
             and is_covered(places, path)
-            and (match := _NAME.fullmatch(text))
+            and (match := SECRET.fullmatch(text))
         }
 
     def value(self, name: str) -> str:
@@ -133,7 +133,8 @@ class Secrets(Struct):
             return None
         with os.fdopen(opened, encoding="utf-8") as stream:
             state = os.fstat(stream.fileno())
-            if not stat.S_ISREG(state.st_mode) or state.st_mode & 0o077:
+            is_open = os.name == "posix" and state.st_mode & 0o077
+            if not stat.S_ISREG(state.st_mode) or is_open:
                 raise NoSecret(
                     f"the secret {name} is not used, since others may read its file; "
                     f"run: chmod 600 {file}"

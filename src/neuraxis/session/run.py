@@ -1,6 +1,6 @@
 """A run of a session, which the caller awaits or watches live.
 
-A `Run` begins once, however often its answer is awaited.
+A `Run` begins once. When it has ended, its answer may be awaited again.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class RunLock:
 
     def __init__(self) -> None:
         self._taken = threading.Lock()
+        self._ending = threading.Lock()
+        """Held while it is released, so that postponed work is done once."""
         self._postponed: Callable[[], None] | None = None
         self.watch: Watch | None = None
         self.unwritten = ""
@@ -64,9 +66,9 @@ class RunLock:
     def end(self) -> None:
         """Release the lock, and run the postponed work."""
         self.watch = None
-        postponed = self._postponed
-        self._postponed = None
-        self._taken.release()
+        with self._ending:
+            postponed, self._postponed = self._postponed, None
+            self._taken.release()
         if postponed is not None:
             with contextlib.suppress(StorageError):  # the answer reports it
                 postponed()
@@ -85,9 +87,11 @@ class RunLock:
 
     def postpone(self, work: Callable[[], None]) -> bool:
         """Postpone `work` if a request is being answered; return whether it is."""
-        if self.busy:
-            self._postponed = work
-        return self.busy
+        with self._ending:
+            busy = self.busy
+            if busy:
+                self._postponed = work
+        return busy
 
 
 async def wait_for_ended(left: EndingTasks) -> None:

@@ -258,3 +258,11 @@ class _Counting:
     def read_csv(self, *given: Any, **named: Any) -> Any:
         self.times += 1
         return polars.read_csv(*given, **named)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig", "cp1252"])
+def test_a_table_in_any_encoding_of_spreadsheets_is_read(encoding: str) -> None:
+    """UTF-32's mark begins with UTF-16's: cells were full of NUL characters."""
+    polars = pytest.importorskip("polars")
+    frame = read_frame(polars, "name,price\nÄpfel,3\n".encode(encoding), ".csv")
+    assert frame.rows() == [("Äpfel", 3)]

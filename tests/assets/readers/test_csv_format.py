@@ -75,3 +75,12 @@ def test_sorting_a_file_changes_the_order_of_its_lines_alone(
         answer = session.run_sync("Sort stock.csv by pieces")
     assert [result.status for result in answer.calls] == ["done"] * 3
     assert stock.read_bytes().decode() == SORTED
+
+
+def test_a_sample_that_ends_within_a_character_keeps_the_format() -> None:
+    """65,536 bytes may cut an umlaut in two."""
+    line = "Ágnes;1,5;Öl\n".encode()
+    for shift in range(len(line)):
+        data = b"n" * shift + b"a;b;c\n" + line * 6000
+        assert format_of(data, ".csv").separator == ";"
+        assert format_of(data, ".csv").decimal_comma

@@ -1,13 +1,17 @@
 """Connections to servers that change, flood, die or hang."""
 
 import asyncio
+import contextlib
 import logging
+import os
 import sys
 
+import pytest
 from msgspec.structs import replace
 
 from bridges.mcp_client.servers import hostile, opened, say
 from neuraxis.bridges import mcp
+from neuraxis.bridges.mcp_client.connection import Asking, Connection
 
 
 async def test_a_server_that_behaves_answers(tmp_path):
@@ -97,3 +101,33 @@ def test_a_log_line_of_a_server_is_made_safe(tmp_path, caplog):
         source.close_plugins()
     assert "it said: no" in caplog.text
     assert "\x1b" not in caplog.text
+
+
+async def test_a_connection_that_is_cancelled_leaves_no_server(tmp_path):
+    """A run that is stopped while a server starts ends the server, too."""
+    pids = tmp_path / "pids"
+    code = (
+        "import os, sys, time\n"
+        f"open({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
+        "sys.stdin.read() and time.sleep(0)\n"
+    )
+    source = mcp({"command": sys.executable, "args": ["-c", code]}, name="mute")
+    connection = Connection(source.servers[0], tmp_path, Asking())
+    for count in (1, 2):
+        opening = asyncio.create_task(connection.client())
+        for _ in range(500):
+            if pids.exists() and len(pids.read_text().split()) == count:
+                break
+            await asyncio.sleep(0.02)
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+    for pid in map(int, pids.read_text().split()):
+        for _ in range(200):
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, 0)
+                await asyncio.sleep(0.05)
+                continue
+            break
+        else:
+            pytest.fail("a server still runs")
+    await connection.close()

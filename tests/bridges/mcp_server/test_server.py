@@ -591,3 +591,15 @@ async def test_it_listens_on_loopback_only(session):
     """Another address is refused."""
     with pytest.raises(ConfigError, match=r"expected one of 127"):
         await serve_http(McpService(session), host="0.0.0.0")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_completions_beyond_the_limit_are_counted(session, mode):
+    """Of 130 assets the first hundred are named, and that there are more."""
+    for number in range(130):
+        session.attach(f"text {number}")
+    reference = types.ResourceTemplateReference(uri="neuraxis://asset/{id}")
+    argument = {"name": "id", "value": ""}
+    async with client(session, mode) as asked:
+        found = (await asked.complete(reference, argument)).completion
+    assert (len(found.values), found.total, found.has_more) == (100, 130, True)

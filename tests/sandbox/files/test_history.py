@@ -507,3 +507,15 @@ def test_attack16_a2_an_edit_whose_stored_version_was_pruned_is_lost_not_passed(
     undone = way.history.undo()
     assert (undone.lost, undone.changed_during) == (("n",), ())
     assert (folder / "n").read_text() == "mine\n y"
+
+
+def test_versions_in_memory_stay_below_the_budget(tmp_path: Path) -> None:
+    """Also where one is stored twice; the newest stays."""
+    store = VersionStore(None, "s1", 10)
+    digests = [store.put([data], len(data), "a.txt") for data in (b"12345", b"67890")]
+    assert [store.get(digest) for digest in digests] == [b"12345", b"67890"]
+    again = store.put([b"12345"], 5, "a.txt")
+    assert store.get(again) == b"12345"
+    third = store.put([b"abc"], 3, "a.txt")
+    assert (store.get(digests[1]), store.get(third)) == (None, b"abc")
+    assert store.get(again) == b"12345"

@@ -115,3 +115,24 @@ def test_other_certificates_are_refused(
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
     with pytest.raises(RequestFailed, match=message):
         _get(f"https://{host}/", server[0], [])
+
+
+@pytest.mark.parametrize("page", ["https://secure.example/x", "secure.example/x"])
+def test_a_forged_certificate_is_not_passed_over_without_tls(
+    page: str, server: tuple[int, list[str | None]]
+) -> None:
+    """Without a scheme http is tried only where nobody speaks TLS."""
+    ports: list[int] = []
+
+    def connect(address: str, port: int, seconds: float) -> socket.socket:
+        ports.append(port)
+        return socket.create_connection(("127.0.0.1", server[0]), timeout=seconds)
+
+    with pytest.raises(RequestFailed, match="certificate is not valid"):
+        fetch(
+            page,
+            limits=Limits(seconds=5),
+            resolver=lambda host, port: ["93.184.216.34"],
+            connect=connect,
+        )
+    assert ports == [443]

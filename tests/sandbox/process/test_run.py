@@ -275,3 +275,23 @@ def test_nothing_is_left_after_many_runs(tmp_path: Path, kind: str) -> None:
     for _ in range(5):
         assert run_script(tmp_path, "print(1)", kind).ok
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX has such descriptors")
+def test_a_program_with_many_open_files_can_run_a_script(
+    tmp_path: Path, kind: str
+) -> None:
+    """Descriptors above 1023 are no trouble: a server may have that many."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 4000:
+        pytest.skip("so many files cannot be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4000), hard))
+    many = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        outcome = run_script(tmp_path, "print('done')", kind)
+    finally:
+        for descriptor in many:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (outcome.ok, outcome.stdout) == (True, "done\n")

@@ -17,6 +17,7 @@ from typing import Any
 from neuraxis.assets.readers import limits
 from neuraxis.errors import CommandError
 from neuraxis.formatting import counted, listed, quote
+from neuraxis.parsing.encodings import MARKS, mark_of
 
 _TYPED_BY = 10_000
 """Rows used to infer column types before all rows are used."""
@@ -195,8 +196,8 @@ def utf8(data: bytes) -> bytes:
     Raises:
         CommandError: its encoding is unknown.
     """
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace").encode()
+    if (mark := mark_of(data)) not in (b"", codecs.BOM_UTF8):
+        return data[len(mark) :].decode(MARKS[mark], "replace").encode()
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         # Checked in pieces to avoid a second copy of a large file.

@@ -38,8 +38,10 @@ def format_of(data: bytes, ending: str) -> CsvFormat:
     """
     usual = CsvFormat(separator="\t" if ending == ".tsv" else ",")
     try:
-        text, separator, _ = decoded_start(data[:_SAMPLE], ending, "")
-        is_converted = utf8(data) != data
+        whole = utf8(data)
+        start = whole[:_SAMPLE].decode(errors="ignore").encode()  # no half characters
+        text, separator, _ = decoded_start(start, ending, "")
+        is_converted = whole != data
     except CommandError:
         return usual
     if not text.strip():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ import mcp_types as types
 from mcp import Client, MCPError
 from pydantic import BaseModel
 
-from neuraxis import call_errors
+from neuraxis import __version__, call_errors
 from neuraxis.bridges.mcp_client import auth, questions
 from neuraxis.bridges.mcp_client.config import ServerConfig
 from neuraxis.bridges.mcp_client.guarded_http import advice, http, with_status
@@ -31,7 +30,7 @@ from neuraxis.formatting import in_seconds
 from neuraxis.messages import Message, Prompt
 from neuraxis.models import Model, complete
 from neuraxis.parsing.json_access import as_list, as_map
-from neuraxis.policy.secrets import Secrets
+from neuraxis.policy.secrets import SECRET, Secrets
 
 T = TypeVar("T")
 MOST_PAGES = 100
@@ -41,7 +40,6 @@ MOST_WATCHED = 100
 SIGN_IN_SECONDS = 300.0
 RETRY_SECONDS = (0.0, 1.0, 5.0, 30.0)
 """Seconds before the next attempt to connect, by previous failures."""
-_SECRET = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 _log = logging.getLogger(__name__)
 
 
@@ -118,6 +116,10 @@ class Connection:
             try:
                 async with asyncio.timeout(self._seconds):
                     client = await asyncio.shield(opened)
+            except asyncio.CancelledError:
+                self._close.set()
+                self._holder.cancel()
+                raise
             except TimeoutError:
                 self._close.set()
                 self._holder.cancel()
@@ -126,9 +128,8 @@ class Connection:
             except Exception as error:  # noqa: BLE001 - a server may cause any
                 raise self._failed(reason_of(error)) from None
             self._failures = 0
-            self._inbox.changes += bool(
-                self.definitions
-            )  # perhaps from another process
+            # perhaps from another process
+            self._inbox.changes += bool(self.definitions)
             return client
 
     def _failed(self, reason: str) -> ServerFailed:
@@ -183,7 +184,7 @@ class Connection:
         config, secrets = self.config, Secrets()
 
         def filled(text: str) -> str:
-            return _SECRET.sub(lambda found: secrets.value(found[1]), text)
+            return SECRET.sub(lambda found: secrets.value(found[1]), text)
 
         if config.url:
             inner = watched(
@@ -204,7 +205,7 @@ class Connection:
             )
         return Client(
             inner,
-            client_info=types.Implementation(name="neuraxis", version="0.1.0"),
+            client_info=types.Implementation(name="neuraxis", version=__version__),
             elicitation_callback=self._elicitation,
             sampling_callback=None if self._asking.sampling is None else self._sampling,
             list_roots_callback=self._roots,

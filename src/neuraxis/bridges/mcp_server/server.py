@@ -49,6 +49,8 @@ INSTRUCTIONS = (
     'reference {"asset_id": "..."} to a tool that takes one, or read them. '
     f"{PLAN_TOOL} runs several tools at once, which pass results on by reference."
 )
+_COMPLETIONS = 100
+"""Maximum completions of one answer (the protocol's limit)."""
 _Context = ServerRequestContext[Any, Any]
 _Answer = TypeVar("_Answer")
 
@@ -116,7 +118,7 @@ class McpService:
         if not is_known and not self._open.holds(context.method, token or ""):
             raise MCPError(
                 types.INVALID_PARAMS,
-                "The requestState is of no open request: call again without it",
+                "The requestState belongs to no open request; call again without it",
             )
 
         async def begun(client: McpClient) -> _Answer | types.InputRequiredResult:
@@ -315,9 +317,13 @@ class McpService:
         prefix = params.argument.value
         ids = [one for one in self._session.assets.ids if one.startswith(prefix)]
         is_asset = getattr(params.ref, "uri", "").startswith(values.SCHEME)
-        found = ids[:100] if is_asset else []
+        found = ids if is_asset else []
         return types.CompleteResult(
-            completion=types.Completion(values=found, total=len(found), has_more=False)
+            completion=types.Completion(
+                values=found[:_COMPLETIONS],
+                total=len(found),
+                has_more=len(found) > _COMPLETIONS,
+            )
         )
 
     async def _read_resource(

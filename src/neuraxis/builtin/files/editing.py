@@ -6,22 +6,12 @@ form.
 
 from __future__ import annotations
 
-import codecs
-
 from neuraxis.errors import CommandError
 from neuraxis.formatting import quote
-from neuraxis.parsing.encodings import UTF_8, text_of
+from neuraxis.parsing.encodings import MARKS, UTF_8, mark_of, text_of
 
 _LONGEST = 64_000_000
 """Maximum characters of a text after passages were replaced."""
-_MARKED = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32-le",
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
-}
-"""Encodings by their mark; UTF-32 first, since its mark begins with UTF-16's."""
 
 
 def appended(data: bytes, text: str, path: str, *, own_line: bool) -> bytes:
@@ -107,9 +97,9 @@ def _decoded(data: bytes, path: str) -> tuple[str, str, bytes]:
         raise CommandError(
             f"{path!r} is no text file ({len(data)} bytes); nothing was changed."
         )
-    mark = next((mark for mark in _MARKED if data.startswith(mark)), b"")
+    mark = mark_of(data)
     plain = "utf-8" if decoded[1] == UTF_8 else "cp1252"
-    encoding = _MARKED.get(mark, plain)
+    encoding = MARKS.get(mark, plain)
     return data[len(mark) :].decode(encoding), encoding, mark
 
 

@@ -72,8 +72,9 @@ def batch(file: Path, at_once: int, quiet: bool, **options: Any) -> int:
     model, journal = find_model(name, settings), open_journal(journal_path(settings))
 
     def make(row: _Row) -> Session:
-        # another text under the same id is another request
-        digest = sha256(row.request.encode(errors="surrogatepass")).hexdigest()[:12]
+        # another text under the same id is another request, and so is another file's
+        request = f"{file.resolve()}\n{row.request}".encode(errors="surrogatepass")
+        digest = sha256(request).hexdigest()[:12]
         session_id = f"batch-{file.stem}-{row.id}-{digest}"
         return make_session(choices, reopen=session_id, journal=journal, model=model)
 

@@ -184,7 +184,7 @@ class FileHistory:
             return path
         root = os.path.realpath(self.workspace)
         full = os.path.realpath(os.path.join(root, path))
-        return os.path.relpath(full, root) if full.startswith(root) else path
+        return os.path.relpath(full, root) if Path(full).is_relative_to(root) else path
 
     def _is_all_own(self, path: str, mode: int) -> bool:
         """Return whether the runtime wrote all of a file or folder."""

@@ -6,6 +6,7 @@ descriptor. `history.py` decides whether a file may be changed.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Container, Generator
@@ -174,9 +175,8 @@ def remove(workspace: Path, path: str, expected: str | None = None) -> None:
                 _regular(folder, parts[-1], path)
                 exchange.remove(folder, parts[-1], expected, path)
         except OSError as error:
-            reason = (
-                "it holds files" if stat.S_ISDIR(status.st_mode) else error.strerror
-            )
+            is_full = error.errno in (errno.ENOTEMPTY, errno.EEXIST)
+            reason = "it holds files" if is_full else error.strerror
             raise FileRefused(f"{path!r} could not be deleted: {reason}.") from None
 
 

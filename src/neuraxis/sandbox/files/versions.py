@@ -47,6 +47,7 @@ class VersionStore:
         self._budget = budget
         self._journaled = journaled
         self._memory: dict[str, bytes] = {}
+        self._memory_bytes = 0
         self._room = -1
         """Bytes that may be stored before all sessions' versions are counted again."""
 
@@ -70,10 +71,11 @@ class VersionStore:
         if self._folder is None:
             data = b"".join(pieces)
             digest = sha256(data)
-            self._memory.pop(digest, None)  # the newest are last
-            self._memory[digest] = data
-            while sum(map(len, self._memory.values())) > self._budget:
-                del self._memory[next(iter(self._memory))]
+            self._memory_bytes += len(data) - len(self._memory.pop(digest, b""))
+            self._memory[digest] = data  # the newest are last
+            while self._memory_bytes > self._budget:
+                oldest = next(iter(self._memory))
+                self._memory_bytes -= len(self._memory.pop(oldest))
             return digest
         try:
             digest = self._put(self._folder, pieces)

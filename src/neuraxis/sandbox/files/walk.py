@@ -240,9 +240,8 @@ def walk_tree(top: str | Path) -> Iterator[tuple[str, list[str], list[str]]]:
 def usage(folder: Folder, depth: int = MOST_PARTS) -> Iterator[int]:
     """Return the sizes of regular files below a folder, for the quota.
 
-        Names that start with a dot are not counted: no command of this package can
-    write them, and
-    the user's `.git` or `.venv` does not count against the model.
+    Names that start with a dot are not counted: no command of this package can write
+    them, and the user's `.git` or `.venv` does not count against the model.
     """
     subfolders: list[str] = []
     try:

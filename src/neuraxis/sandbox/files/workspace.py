@@ -53,7 +53,6 @@ __all__ = [
     "read_text",
     "runnable",
     "write_bytes",
-    "write_text",
 ]
 
 MIB = 1024 * 1024
@@ -107,20 +106,6 @@ def as_text(data: bytes, path: str) -> str:
         ) from error
 
 
-def write_text(
-    workspace: Path, path: str, text: str, *, quota: Quota | None = None
-) -> str:
-    """Write text as UTF-8 and return the path relative to the workspace."""
-    try:
-        data = text.encode()
-    except UnicodeEncodeError as error:
-        raise FileRefused(
-            f"The contents hold half a character (unpaired surrogate) at position "
-            f"{error.start}; leave it out."
-        ) from error
-    return write_bytes(workspace, path, data, quota=quota)
-
-
 def write_bytes(
     workspace: Path,
     path: str,
@@ -150,7 +135,7 @@ def write_bytes(
             f"{shown!r}: {len(data)} bytes; at most {limits.file_bytes} a file."
         )
     if limits != UNLIMITED:
-        _check_quota(workspace, len(data), limits)
+        _check_quota(workspace, parts, len(data), limits)
     expected = None if before is None else before(shown)
     with parent_folder(workspace, parts, create=True) as folder:
         mode = _check_target(folder, parts[-1], shown)
@@ -285,10 +270,18 @@ def _open_file(folder: Folder, part: str, shown: str) -> int:
 # --- writing -------------------------------------------------------------------
 
 
-def _check_quota(workspace: Path, size: int, quota: Quota) -> None:
+def _check_quota(
+    workspace: Path, parts: tuple[str, ...], size: int, quota: Quota
+) -> None:
+    """Check what the workspace would hold with this file, new or replaced."""
     if not workspace.is_dir():
         return
     total, files = size, 1
+    with contextlib.suppress(FileRefused):  # a missing folder has no old version
+        with parent_folder(workspace, parts, create=False) as folder:
+            status = lstat(folder, parts[-1])
+        if status is not None and stat.S_ISREG(status.st_mode):
+            total, files = total - status.st_size, 0
     with parent_folder(workspace, ("-",), create=False) as root:
         for there in usage(root):
             total += there

@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from email.message import Message
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.sandbox.http.connection import (
     Clock,
@@ -226,19 +227,14 @@ class _Request(Struct, frozen=True, kw_only=True):
 def _follow_all(url: Url, request: _Request) -> Response:
     visited: list[str] = []
     while True:
-        answer = _single_hop(url, request)
+        try:
+            answer = _single_hop(url, request)
+        except NotReached as error:
+            if visited:  # the first server was reached, and asked for this one
+                raise RequestFailed(str(error)) from None
+            raise
         if isinstance(answer, Response):
-            return Response(
-                url=answer.url,
-                status=answer.status,
-                reason=answer.reason,
-                content_type=answer.content_type,
-                charset=answer.charset,
-                body=answer.body,
-                redirects=tuple(visited),
-                truncated=answer.truncated,
-                links=answer.links,
-            )
+            return replace(answer, redirects=tuple(visited))
         if len(visited) >= request.rules.redirects:
             raise RequestRefused(
                 f"{url.host} redirects more than {request.rules.redirects} times."

@@ -124,7 +124,8 @@ def secure(
 def _named(error: Exception, host: str, port: int) -> Exception:
     """Return the TLS error in plain words; return other errors unchanged."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return NotReached(
+        # who forges one must not be asked again without TLS
+        return RequestFailed(
             f"{host}: its certificate is not valid ({error.verify_message})."
         )
     if isinstance(error, (OSError, ValueError)):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from neuraxis.sandbox.files import paths
 from neuraxis.sandbox.process.job import MIB, CannotStart
 
-MOST_BYTES, MOST_FILES, DEEPEST = 1024 * MIB, 50_000, 100
+COPIED_BYTES, MOST_FILES, DEEPEST = 1024 * MIB, 50_000, 100
 
 
 def _flag(*names: str) -> int:
@@ -78,7 +78,7 @@ def copy_in(source: int, target: int, path: str, state: Copy) -> None:
             deep = is_folder and is_too_deep(path + name)
             if deep or not state.count(entry.st_size):
                 raise CannotStart(
-                    f"the workspace holds more than {MOST_BYTES // MIB} MiB, "
+                    f"the workspace holds more than {COPIED_BYTES // MIB} MiB, "
                     f"{MOST_FILES:,} files or {DEEPEST} nested folders, too much to "
                     "copy for a script; use a folder with less in it as the workspace"
                 )

@@ -1,6 +1,6 @@
 """Read a process's output pipes while it runs.
 
-It uses `select`, or on Windows, which has none for pipes, one thread per pipe.
+It uses `poll`, or on Windows, which has none for pipes, one thread per pipe.
 """
 
 from __future__ import annotations
@@ -27,18 +27,32 @@ def pieces(pipes: Mapping[str, IO[bytes]], max_bytes: int) -> Receive:
         max_bytes: bytes of a pipe after which the process is stopped, so that reading
             may end.
     """
-    return _by_select(pipes) if os.name == "posix" else _by_threads(pipes, max_bytes)
+    return _by_poll(pipes) if os.name == "posix" else _by_threads(pipes, max_bytes)
 
 
-def _by_select(pipes: Mapping[str, IO[bytes]]) -> Receive:
+def _by_poll(pipes: Mapping[str, IO[bytes]]) -> Receive:
     names = {stream.fileno(): name for name, stream in pipes.items()}
+    poll = select.poll()
+    for fd in names:
+        poll.register(fd, select.POLLIN)
 
     def receive(seconds: float) -> list[Piece]:
-        ready, _, _ = select.select(list(names), [], [], seconds)
-        chunks = [(fd, os.read(fd, 65536)) for fd in ready]
-        return [(names[fd] if data else names.pop(fd), data) for fd, data in chunks]
+        chunks: list[Piece] = []
+        for fd, _ in poll.poll(seconds * 1000):
+            data = os.read(fd, 65536)
+            chunks.append((names[fd], data))
+            if not data:
+                poll.unregister(fd)
+        return chunks
 
     return receive
+
+
+def wait_until_readable(fd: int, seconds: float) -> None:
+    """Wait until the descriptor is readable, or the time is up."""
+    poll = select.poll()  # `select.select` takes no descriptor above 1023
+    poll.register(fd, select.POLLIN)
+    poll.poll(seconds * 1000)
 
 
 def _by_threads(pipes: Mapping[str, IO[bytes]], max_bytes: int) -> Receive:

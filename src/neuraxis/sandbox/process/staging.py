@@ -19,8 +19,8 @@ from pathlib import Path
 from neuraxis.formatting import listed
 from neuraxis.sandbox.files.removal import remove_tree
 from neuraxis.sandbox.process.copy_in import (
+    COPIED_BYTES,
     FOLDER,
-    MOST_BYTES,
     MOST_FILES,
     Copy,
     copy_in,
@@ -67,7 +67,7 @@ def staged(
     state = Copy(
         uid=owner,
         left_out=frozenset({*GUARDED, *left_out}),
-        bytes_left=MOST_BYTES,
+        bytes_left=COPIED_BYTES,
         files_left=MOST_FILES,
     )
     not_kept = [] if not_kept is None else not_kept

@@ -10,7 +10,6 @@ import codecs
 import json
 import logging
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -66,7 +65,7 @@ def follow(
         _watch(run, process, cancelled, on_output)
     finally:
         _end(run, process)
-        failed = _start_failure(launch.status)
+        failed = _read_and_close(launch.status)
     code = process.returncode
     if not failed and not run.reason:
         failed = _refusal(launch.kind, code, run.taken["errors"])
@@ -222,7 +221,7 @@ def _end(run: Run, process: subprocess.Popen[bytes]) -> None:
             process.kill()
     if inner >= 0:
         # It is reaped only after everything in its namespace.
-        select.select([inner], [], [], 5)
+        pipes.wait_until_readable(inner, 5)
         os.close(inner)
     with suppress(subprocess.TimeoutExpired):
         process.wait(5)
@@ -241,7 +240,7 @@ def _inner(info: int | None) -> int:
     """Return a descriptor of the namespace's first process, or -1."""
     if info is None or sys.platform != "linux":
         return -1
-    text = _start_failure(info)
+    text = _read_and_close(info)
     try:
         return os.pidfd_open(int(json.loads(text)["child-pid"]))
     except (ValueError, KeyError, TypeError, OSError, AttributeError):
@@ -256,7 +255,7 @@ def _refusal(kind: str, code: int, errors: bytearray) -> str:
     return first.removeprefix("bwrap: ")
 
 
-def _start_failure(status: int | None) -> str:
+def _read_and_close(status: int | None) -> str:
     """Return the child's report of a failed start."""
     if status is None:
         return ""

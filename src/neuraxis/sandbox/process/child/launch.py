@@ -334,6 +334,9 @@ def supervise(child: int, lifeline: int) -> int:
     quiet = os.open(os.devnull, os.O_RDWR)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
+    poll = select.poll()  # `select.select` takes no descriptor above 1023
+    for fd in (lifeline, read):
+        poll.register(fd, select.POLLIN)
     code = -1
     while code < 0:
         pid, status = 0, 0
@@ -348,7 +351,7 @@ def supervise(child: int, lifeline: int) -> int:
             code = os.waitstatus_to_exitcode(status)
             code = 128 - code if code < 0 else code
             break
-        ready, _, _ = select.select([lifeline, read], [], [])
+        ready = [fd for fd, _ in poll.poll()]
         if lifeline in ready:
             code = 128 + signal.SIGKILL
         elif ready:
