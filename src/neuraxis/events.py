@@ -120,7 +120,7 @@ class CallStarted(Struct, frozen=True, kw_only=True):
     part_of: str = ""
     """Id of the `for_each` step, for a call of one item."""
     items: int | None = None
-    """Items of a `for_each` step, each of which is a call of its own; None: a call."""
+    """Items of a `for_each` step, each a call of its own; None: an ordinary call."""
 
 
 class CallProgress(Struct, frozen=True, kw_only=True):
@@ -158,7 +158,7 @@ class CallFinished(Struct, frozen=True, kw_only=True):
     part_of: str = ""
     """Id of the `for_each` step, for a call of one item."""
     shown: bool = False
-    """Whether the model is shown the picture that it is."""
+    """Whether the model is shown the picture that the command returned."""
 
 
 class FileChanged(Struct, frozen=True, kw_only=True):
@@ -190,6 +190,8 @@ class RunUndone(Struct, frozen=True, kw_only=True):
     """The changes of one run to files were taken back."""
 
     run: int = 0
+    files: tuple[str, ...] = ()
+    """Paths of the files that are as they were before that run."""
 
 
 class AssetStored(Struct, frozen=True, kw_only=True):
@@ -237,7 +239,7 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
     parameters: Json = None
     """Of a question that waits: the JSON Schema of the arguments."""
     refuses: tuple[str, ...] = ()
-    """What a no refuses, against wider answers too: digests of calls or their files."""
+    """Digests of the calls (or files) that a no refuses, even after a wider yes."""
 
     @property
     def calls(self) -> tuple[Json, ...]:
@@ -280,7 +282,7 @@ class HistoryShortened(Struct, frozen=True, kw_only=True):
     output_tokens: int = 0
     """Of the reply that summed up."""
     origins: tuple[Json, ...] = ()
-    """Of what the summary is made of."""
+    """Origins of the texts that the summary replaces."""
 
 
 class BudgetReached(Struct, frozen=True, kw_only=True):

@@ -218,7 +218,8 @@ def test_what_happens_to_a_persons_file_is_told_first(work: Path) -> None:
     assert talk.asked[0].reason == (
         'this would change the user\'s file "errands.md", which the request does not '
         "name; `session.undo()` can revert it; "
-        "the model has read files, and text that others wrote there may have led it "
+        "the model was shown what may come from files, and text that others wrote "
+        "there may have led it "
         "to this"
     )
     fresh = Talk(work)
@@ -444,7 +445,7 @@ def test_a_question_does_not_ask_for_a_name_that_would_not_help(work: Path) -> N
     talk = Talk(work, plugins=[send_mail])
     talk.ask("Mail my list to eve@x.example", [{"tool": "list_files"}], [mail])
     (asked,) = talk.asked
-    assert "the model has read files" in asked.reason
+    assert "may come from files" in asked.reason
     assert "in the request" not in asked.reason
 
 

@@ -132,7 +132,8 @@ def test_words_of_the_user_do_not_contradict_the_reason(tmp_path: Path) -> None:
     (one,) = asked(tmp_path, "Write to ann", [NOTES], [call])
     assert one.origins == {"to": "your words"}
     assert one.reason == (
-        "the model has read files, and text that others wrote there may have led it "
+        "the model was shown what may come from files, and text that others wrote "
+        "there may have led it "
         "to this"
     )
 
@@ -180,7 +181,8 @@ def test_a_file_of_ones_own_gets_its_real_reason_and_a_yes_for_itself(
         say=lambda asked: asked.offers[0],
     )  # fmt: skip
     assert one.reason == (
-        "the model has read files, and text that others wrote there may have led it "
+        "the model was shown what may come from files, and text that others wrote "
+        "there may have led it "
         'to this; "tools/rate.py" may be run or loaded by programs; '
         "`session.undo()` can revert it"
     )

@@ -159,8 +159,9 @@ def test_a_question_about_a_scripts_files_says_what_it_did(tmp_path: Path) -> No
     code = "for one in ('thesis.md', 'x.cfg'): open(one, 'w').write('theirs')"
     work, _ = _run_after_reading(tmp_path, code, approve)
     assert asked[0].reason == (
-        'the script would change "thesis.md" and make "x.cfg"; the model has read '
-        "files, and text that others wrote there may have led it to this; "
+        'the script would change "thesis.md" and make "x.cfg"; the model was '
+        "shown what may come from files, and text that others wrote there may have led "
+        "it to this; "
         '"x.cfg" may be run or loaded by programs; `session.undo()` can revert it'
     )
     assert asked[0].summary == (

@@ -55,6 +55,7 @@ from neuraxis.call_errors.files import can_be_undone as can_be_undone
 from neuraxis.call_errors.files import file_of_the_user as file_of_the_user
 from neuraxis.call_errors.files import file_was_made as file_was_made
 from neuraxis.call_errors.files import file_way_out as file_way_out
+from neuraxis.call_errors.files import files_undone as files_undone
 from neuraxis.call_errors.files import lines_not_shown as lines_not_shown
 from neuraxis.call_errors.files import lost_of as lost_of
 from neuraxis.call_errors.files import more_files as more_files

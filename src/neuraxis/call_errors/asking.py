@@ -140,7 +140,7 @@ def asks_deed(label: str, code: Sequence[str] = ()) -> str:
         label: what the model read, in words.
         code: the files that it would write, except documents.
     """
-    why = f"the model has read {label}, {_MAY_BE_WHY}"
+    why = f"the model was shown what may come from {label}, {_MAY_BE_WHY}"
     return f"{why}; {may_be_loaded(code)}" if code else why
 
 
@@ -295,7 +295,11 @@ def held_back(
         for done, paths in files.items()
         if paths
     )
-    why = f"; the model has read {label}, {_MAY_BE_WHY}" if label else ""
+    why = (
+        f"; the model was shown what may come from {label}, {_MAY_BE_WHY}"
+        if label
+        else ""
+    )
     load = f"; {may_be_loaded(code)}" if code else ""
     return f"the script would {changes}{why}{load}"
 

@@ -27,6 +27,14 @@ def file_of_the_user(path: str, use: str, *, was_ours: bool) -> str:
     return f"this would {DOES[use]} {file_text}"
 
 
+def files_undone(paths: Sequence[str]) -> str:
+    """Return what stands before the first request after an undo."""
+    return (
+        "[Since your last answer the user undid your changes to files. These are as "
+        f"they were before: {listed([quote(path) for path in paths])}.]\n\n"
+    )
+
+
 def can_be_undone(*, durable: bool) -> str:
     """Return how a change of a file can be undone."""
     how = "`neuraxis undo`" if durable else "`session.undo()`"

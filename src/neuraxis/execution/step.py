@@ -1,6 +1,7 @@
 """Run one step: resolve, count, authorise, invoke, store, report.
 
-Whatever a command does ends in a `Result`: the package's only broad `except` is here.
+Whatever a command does ends in a `Result`. It may raise anything, so the `except` here
+is broad.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from neuraxis.policy.decision import Refused
 from neuraxis.policy.deferred_questions import Waits
 from neuraxis.schema.schema import Schema
 
+_NOT_BEGUN = "the call was not begun"
+
 
 async def run_step(step: Step, runtime: Runtime) -> Result:
     """Run one step; an exception of its command becomes the result's error.
@@ -59,6 +62,8 @@ async def run_step(step: Step, runtime: Runtime) -> Result:
                 changes=changes,
                 still_running=GIVEN_UP in raised.args,
             )
+            if _NOT_BEGUN in raised.args:
+                error = call_errors.not_begun(call.target)
             result = failed_result(step, error, started, runtime)
             report_finished(result, runtime, step)
             runtime.usage.ended[call.id] = result  # for the run's answer
@@ -91,7 +96,10 @@ async def _run(step: Step, runtime: Runtime) -> Result:
         or is_sent_again(step, arguments, runtime.gate)
     ):
         return await reuse_result(earlier[-1], step, len(earlier), runtime)
-    label = await authorize(step, arguments, runtime.gate)
+    try:
+        label = await authorize(step, arguments, runtime.gate)
+    except asyncio.CancelledError:  # at a question: nothing was done
+        raise asyncio.CancelledError(_NOT_BEGUN) from None
     report_started(step, runtime, arguments=arguments, label=label)
     if runtime.gate.settled is not None:
         await runtime.gate.settled()  # it is on disk before it runs (decision 5)

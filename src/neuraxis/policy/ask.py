@@ -33,6 +33,8 @@ from neuraxis.specs import Json
 _LOG = logging.getLogger("neuraxis.policy")
 BEFORE = "written by the model, which had read nothing from outside"
 SAID = "your words"
+GIVEN = "given with this call"
+"""Origin of arguments where there is no model: of a call by the program."""
 _INSIDE = "from an answer that holds nothing from outside"
 """Origins of values that have no label, in words for a person."""
 MOST_SHOWN = 200_000
@@ -220,7 +222,6 @@ def is_allowed(
     is_covered = not approvals.offered.isdisjoint(offers)
     return (
         approvals.always(step.tool)
-        or approvals.always(step.call.target)
         or (is_covered and approvals.said_no.isdisjoint(keys or (key_of(facts),)))
         or approvals.holds(digest_of(facts))
     )
@@ -244,8 +245,9 @@ def _origins_of(facts: Facts) -> dict[str, str]:
     told: dict[str, str] = {}
     if isinstance(arguments, dict):
         # what is not its own word has a label, once something was read
+        before = BEFORE if origins.request else GIVEN
         told = {
-            name: SAID if origins.read or is_own(value, origins.own_words) else BEFORE
+            name: SAID if origins.read or is_own(value, origins.own_words) else before
             for name, value in cast("dict[str, Json]", arguments).items()
         }
     places = [place.path for place in step.bindings] + [at for at, _ in step.asset_refs]

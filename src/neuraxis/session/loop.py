@@ -139,7 +139,11 @@ def _add_request(
 ) -> Message:
     emit(MessageSent(sender="user", receiver="model", content=text, assets=assets))
     config.origins.add_request(text)
-    content = config.dialect.request(text)
+    note = ""
+    if config.files is not None and config.files.untold:
+        note = call_errors.files_undone(config.files.untold)
+        config.files.untold.clear()
+    content = config.dialect.request(f"{note}{text}")
     return Message(role="user", content=content, is_request=True, assets=assets)
 
 

@@ -594,3 +594,33 @@ def test_a_question_that_waits_says_what_would_be_lost(tmp_path: Path) -> None:
     told = question_text(event)
     assert "\n  lines lost from n.txt (all 2):\n  - one\n  - two" in told
     assert "\x1b" not in told
+
+
+def test_what_was_changed_stays_so_when_it_is_asked_about_again(
+    tmp_path: Path,
+) -> None:
+    """The changed call deletes another file, which takes a yes of its own."""
+    folder = tmp_path / "w"
+    folder.mkdir()
+    for name in ("a.csv", "b.csv"):
+        (folder / name).write_text("x")
+    given: dict[str, Any] = {"plugins": ["neuraxis:files"], "policy": Policy()}
+    with session(
+        tmp_path, plan({"tool": "delete_file", "file_path": "a.csv"}), **given
+    ) as first:
+        assert first.run_sync("tidy up").outcome == "waiting"
+        first.approve("a1", file_path="b.csv")
+    with session(tmp_path, earlier="s", approve="later", **given) as second:
+        assert second.resume_sync().outcome == "waiting"
+        (again,) = second.pending()
+        assert again.call.arguments == {"file_path": "b.csv"}
+    with session(tmp_path, earlier="s", approve="later", **given) as third:
+        assert third.resume_sync().outcome == "waiting"  # not answered yet
+        assert [each.call.arguments for each in third.pending()] == [
+            {"file_path": "b.csv"}
+        ]
+        third.approve("a1")
+    with session(tmp_path, "done", earlier="s", approve="later", **given) as last:
+        assert last.resume_sync().outcome == "answered"
+        assert "after changing file_path" in last.history[-2].content
+    assert [path.name for path in folder.iterdir()] == ["a.csv"]

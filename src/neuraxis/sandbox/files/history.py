@@ -19,7 +19,7 @@ from typing import Literal
 from msgspec import Struct
 
 from neuraxis import call_errors
-from neuraxis.events import Event, FileChanged, RunUndone, Unknown
+from neuraxis.events import Event, FileChanged, MessageSent, RunUndone, Unknown
 from neuraxis.sandbox.files import operations, workspace
 from neuraxis.sandbox.files.exchange import ChangedMeanwhile
 from neuraxis.sandbox.files.named_files import is_called, is_named
@@ -106,6 +106,8 @@ class FileHistory:
         self._run = 1
         self._changes: dict[tuple[int, str], list[FileChanged]] = {}
         self._undone: set[int] = set()
+        self.untold: list[str] = []
+        """Files of undone runs of which the next request tells the model."""
         self._allowed: set[tuple[str, str, str]] = set()
         self._left: dict[str, str] = {}
         self._written: dict[str, str] | None = None
@@ -361,6 +363,9 @@ class FileHistory:
                     )
             elif isinstance(event, RunUndone):
                 self._undone.add(event.run)
+                self.untold += event.files
+            elif isinstance(event, MessageSent) and event.sender == "user":
+                self.untold.clear()
         # the index has what another session wrote since
         self._written_digests().update(self.store.written_in(self.workspace))
         self.begin()
@@ -430,7 +435,9 @@ class FileHistory:
         # a run with changed files can be undone again
         if "changed_since" not in outcomes:
             self._undone.add(run)
-            self.emit(RunUndone(run=run))
+            files = *outcomes.get("restored", ()), *outcomes.get("removed", ())
+            self.emit(RunUndone(run=run, files=files))
+            self.untold += files
         return outcomes
 
     def _restore(

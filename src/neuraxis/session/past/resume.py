@@ -17,6 +17,7 @@ from typing import cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from neuraxis import call_errors
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines.threads import THREADS
@@ -30,6 +31,7 @@ from neuraxis.events import (
     MessageSent,
     ModelFinished,
     PlanChecked,
+    RunUndone,
     SessionFinished,
     Unknown,
 )
@@ -141,6 +143,8 @@ class _Conversation(Struct, kw_only=True):
     """Loops of the plan, by call id."""
     loops: list[tuple[str, str, Json]] = []
     """Call id, command and items of the loops that were reported as interrupted."""
+    _undone: list[str] = []
+    """Files that were undone since the last request."""
     _native: deque[NativeCall] = field(default_factory=deque[NativeCall])
     """Unanswered native tool calls; a server requires an answer for each."""
 
@@ -148,12 +152,7 @@ class _Conversation(Struct, kw_only=True):
         """Apply one event."""
         match event:
             case MessageSent(sender="user"):
-                self.report_unseen()
-                self.cut_off = True
-                self.is_reply_open = False
-                text = self.dialect.request(event.content)
-                message = Message(role="user", content=text, is_request=True)
-                self.messages.append(replace(message, assets=event.assets))
+                self._add_request(event)
             case MessageSent(sender="system", receiver="model"):
                 self.is_reply_open = False
                 results = [self._result(*step) for step in self._steps.items()]
@@ -197,11 +196,23 @@ class _Conversation(Struct, kw_only=True):
                 self._running.pop(event.id, None)
                 if event.id in self._steps:
                     self._ended[event.id] = event
+            case RunUndone():
+                self._undone += event.files
             case SessionFinished():
                 self.cut_off = event.outcome in ("cancelled", "waiting")
                 self.is_reply_open = self.is_reply_open and self.cut_off
             case _:
                 pass
+
+    def _add_request(self, event: MessageSent) -> None:
+        self.report_unseen()
+        self.cut_off = True
+        self.is_reply_open = False
+        note = call_errors.files_undone(self._undone) if self._undone else ""
+        self._undone.clear()
+        text = self.dialect.request(f"{note}{event.content}")
+        message = Message(role="user", content=text, is_request=True)
+        self.messages.append(replace(message, assets=event.assets))
 
     def _answer(
         self,
@@ -351,6 +362,6 @@ def wrong_session_id(session: str, journal: Journal, *, exists: bool) -> ConfigE
     path = getattr(journal, "path", None)  # of one in memory there is none
     file, named = (f" {path.absolute()}", f" --journal {path}") if path else ("", "")
     return NoSuchSession(
-        f"session {session!r} is not in the journal{file}; `neuraxis sessions ls"
+        f"session {session!r} is not in the journal{file}; `neuraxis sessions list"
         f"{named}` lists those that are, and Session(id=…) begins one"
     )

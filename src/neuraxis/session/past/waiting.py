@@ -39,7 +39,6 @@ from neuraxis.messages import Call, Reply, Result
 from neuraxis.messages import Path as Place
 from neuraxis.parsing.json_access import as_list
 from neuraxis.policy.approvals import Approvals
-from neuraxis.policy.deferred_questions import edited
 from neuraxis.references.find import find_places
 from neuraxis.schema.schema import Schema
 from neuraxis.session.past.call_ids import CallIds
@@ -118,6 +117,9 @@ class WaitingPlan(Struct, kw_only=True):
     ended: dict[str, CallFinished] = {}
     asked: dict[str, ApprovalAsked] = {}
     answered: dict[str, ApprovalAnswered] = {}
+    changed: dict[str, dict[str, Json]] = {}
+    """By call id: the arguments that the user changed, also before it was asked anew.
+    """
 
     def record(self, event: Event | Unknown) -> None:
         """Store an event of one of the plan's calls."""
@@ -133,8 +135,11 @@ class WaitingPlan(Struct, kw_only=True):
             case ApprovalAsked(expires=expires) if expires:
                 self.asked[event.id] = event
                 self.answered.pop(event.id, None)  # it was for an earlier question
-            case ApprovalAnswered() if event.id in self.asked:
+            case ApprovalAnswered(arguments=arguments) if event.id in self.asked:
                 self.answered[event.id] = event
+                if isinstance(arguments, dict) and event.allowed:
+                    before = self.changed.get(event.id, {})
+                    self.changed[event.id] = before | cast("dict[str, Json]", arguments)
             case _:
                 pass
 
@@ -145,7 +150,7 @@ class WaitingPlan(Struct, kw_only=True):
         does not: its outcome is unknown.
         """
         results: dict[str, Result] = {}
-        for call_id in self.running | self.ended:
+        for call_id, event in (self.running | self.ended).items():
             begun, end = self.running.get(call_id), self.ended.get(call_id)
             reads = begun is not None and begun.effects in ("none", "read")
             is_loop = self.steps.get(call_id, {}).get("for_each") is not None
@@ -156,17 +161,9 @@ class WaitingPlan(Struct, kw_only=True):
             else:
                 repeats = reads or is_loop
             if not repeats:
-                call = Call(
-                    id=call_id,
-                    plugin=None,
-                    command=(end or begun).tool,  # type: ignore[union-attr]
-                )
+                call = Call(id=call_id, plugin=None, command=event.tool)
                 results[call_id] = result_of(call, begun, end)
         return results
-
-    def _call(self, call_id: str) -> Call:
-        tool = self.steps[call_id.partition(".")[0]]["tool"]
-        return Call(id=call_id, plugin=None, command=str(tool))
 
 
 def last_plan(events: Iterable[Event | Unknown]) -> WaitingPlan | None:
@@ -440,10 +437,9 @@ class ContinuedPlan(Struct, frozen=True, kw_only=True):
         """Return the reply with the arguments that the user changed."""
         calls: list[Call] = []
         for call in reply.calls:
-            answer = self._changed_answer(call.id)
-            if answer is not None:
-                arguments = edited(self.plan.asked[call.id], answer)
-                call = replace(call, arguments=arguments)
+            written, changed = call.arguments, self.plan.changed.get(call.id)
+            if changed and isinstance(written, dict):
+                call = replace(call, arguments={**written, **changed})
             calls.append(call)
         return replace(reply, calls=tuple(calls))
 
@@ -452,18 +448,11 @@ class ContinuedPlan(Struct, frozen=True, kw_only=True):
         return [self._with_warning(result) for result in results]
 
     def _with_warning(self, result: Result) -> Result:
-        answer = self._changed_answer(result.call.id)
-        if answer is None:
+        changed = self.plan.changed.get(result.call.id)
+        if not changed:
             return result
-        names = list(cast("dict[str, Json]", answer.arguments))
-        warning = call_errors.changed_by_person(names)
+        warning = call_errors.changed_by_person(list(changed))
         return replace(result, warnings=(warning, *result.warnings))
-
-    def _changed_answer(self, call_id: str) -> ApprovalAnswered | None:
-        answer = self.plan.answered.get(call_id)
-        if answer is None or not answer.allowed or not answer.arguments:
-            return None
-        return answer
 
 
 def continued_plan(
