@@ -66,7 +66,8 @@ async def run_many(
         at_once: maximum rows that run at the same time.
 
     Raises:
-        ConfigError: `make` is no function, or `at_once` no whole number, 1 or above.
+        ConfigError: `make` is not a function, or `at_once` is not a whole number of at
+            least 1.
     """
     _check(make, at_once)
     total = len(rows) if isinstance(rows, Sized) else None

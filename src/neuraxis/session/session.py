@@ -315,7 +315,6 @@ class Session(Generic[Out]):
         drive = partial(self.drive, attach=attach, deps=deps)
         return self._loop.run(run_in_loop(drive, text, watch, self._lock, self.model))
 
-    @reraise_watch_errors
     async def drive(
         self,
         text: str,
@@ -332,26 +331,27 @@ class Session(Generic[Out]):
         config = within_parent(self._config, self._outer, deps, self._deps)
         self._lock.begin(self.id, watch, is_inside=self._outer is not None)
         try:
-            loaded = (self.journal, self.dialect, self.registry, self._shortlist)
-            opened = (self.id, self._is_cut_off, *loaded)
-            planned = await requirements.check(*opened) if is_resumed else ()
-            await self._prompts.begin(config)
-            self._announce(self._sink.emit)
-            request = None if is_resumed else text
-            for item in attach:
-                self.attach(*await read_item(item))
-            past = (self.history, self._pending, self.journal)
-            config = await continued_config(config, request, *past)
-            self._is_cut_off, self._pending = True, -1
-            begin_files(self.files, is_inside=self._outer is not None)
-            choose_shown(self._shortlist, request or "", self.history, planned)
-            shows, self._shows = self._shows, []
-            reporting = (self._sink.emit, self._lock.watch is not None, shows)
-            work = converse(request, config, self.history, *reporting)
-            answer = await (work if self._outer is None else self._outer.hold(work))
-            await self._sink.end()
-            self._is_cut_off = answer.outcome == "waiting"
-            return self._lock.with_write_error(answer)
+            with reraise_watch_errors(watch):
+                loaded = (self.journal, self.dialect, self.registry, self._shortlist)
+                opened = (self.id, self._is_cut_off, *loaded)
+                planned = await requirements.check(*opened) if is_resumed else ()
+                await self._prompts.begin(config)
+                self._announce(self._sink.emit)
+                request = None if is_resumed else text
+                for item in attach:
+                    self.attach(*await read_item(item))
+                past = (self.history, self._pending, self.journal)
+                config = await continued_config(config, request, *past)
+                self._is_cut_off, self._pending = True, -1
+                begin_files(self.files, is_inside=self._outer is not None)
+                choose_shown(self._shortlist, request or "", self.history, planned)
+                shows, self._shows = self._shows, []
+                reporting = (self._sink.emit, self._lock.watch is not None, shows)
+                work = converse(request, config, self.history, *reporting)
+                answer = await (work if self._outer is None else self._outer.hold(work))
+                await self._sink.end()
+                self._is_cut_off = answer.outcome == "waiting"
+                return self._lock.with_write_error(answer)
         finally:
             self._sink.forget()
             self._lock.end()
@@ -364,7 +364,8 @@ class Session(Generic[Out]):
                 of at most 200 MB: a picture, a table (CSV, TSV, Parquet) or a text is
                 stored as such, any other file as its bytes.
             description: shown to the model; default: the file's name.
-            outside: whether others may have written it; False: effects stay free.
+            outside: whether others may have written it; False: attaching it makes no
+                later effect need approval.
 
         Raises:
             ConfigError: the file's content does not match its suffix.
@@ -395,7 +396,6 @@ class Session(Generic[Out]):
         validation.check_calls(calls)
         return plan_of(calls, self._config, params)
 
-    @reraise_watch_errors
     async def call_all(
         self,
         calls: Sequence[Call],
@@ -424,10 +424,11 @@ class Session(Generic[Out]):
         config = within_parent(self._config, self._outer, deps, self._deps, calls)
         config = replace(config, on_error=on_error or config.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
-        self._announce(emit)
-        begin_files(self.files, is_inside=self._outer is not None)
-        work = run_calls(calls, config, emit, params)
-        results = await (work if self._outer is None else self._outer.hold(work))
+        with reraise_watch_errors(watch):
+            self._announce(emit)
+            begin_files(self.files, is_inside=self._outer is not None)
+            work = run_calls(calls, config, emit, params)
+            results = await (work if self._outer is None else self._outer.hold(work))
         with suppress(StorageError):  # the next event reports it
             await self._sink.written()
         return results

@@ -7,17 +7,15 @@ the exception unchanged. It must not count as a failure of the reported command.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
 
 from neuraxis.errors import StorageError
 from neuraxis.events import Event
 
 Watch = Callable[[Event], None]
 """Function that sees every event as it happens."""
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class _WatchFailed(StorageError):
@@ -45,24 +43,18 @@ def guard_watch(watch: Watch | None) -> Watch | None:
     return guarded
 
 
-def reraise_watch_errors(
-    work: Callable[P, Coroutine[Any, Any, T]],
-) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Make a coroutine function raise its own `watch`'s exception unchanged.
+@contextmanager
+def reraise_watch_errors(watch: Watch | None) -> Generator[None]:
+    """Raise the exception of the caller's own `watch` unchanged.
 
     The exception of an outer session's `watch` ends that session, too.
     """
-
-    @wraps(work)
-    async def worked(*args: P.args, **named: P.kwargs) -> T:
-        try:
-            return await work(*args, **named)
-        except _WatchFailed as failed:
-            if failed.watch is named.get("watch", args[2] if len(args) > 2 else None):
-                raise failed.raised from None
-            raise
-
-    return worked
+    try:
+        yield
+    except _WatchFailed as failed:
+        if failed.watch is watch:
+            raise failed.raised from None
+        raise
 
 
 def watch_in_cell() -> Callable[[Event], None] | None:

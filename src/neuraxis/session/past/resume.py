@@ -106,6 +106,8 @@ def restore_history(events: Sequence[Event | Unknown], dialect: Dialect) -> Past
                     asset for asset in assets if asset.id not in (summary, earlier)
                 ]
                 earlier = summary
+            case RunUndone():
+                conversation.undone += event.files
             case _:
                 pass
     seen = len(conversation.messages)
@@ -143,7 +145,7 @@ class _Conversation(Struct, kw_only=True):
     """Loops of the plan, by call id."""
     loops: list[tuple[str, str, Json]] = []
     """Call id, command and items of the loops that were reported as interrupted."""
-    _undone: list[str] = []
+    undone: list[str] = []
     """Files that were undone since the last request."""
     _native: deque[NativeCall] = field(default_factory=deque[NativeCall])
     """Unanswered native tool calls; a server requires an answer for each."""
@@ -196,8 +198,6 @@ class _Conversation(Struct, kw_only=True):
                 self._running.pop(event.id, None)
                 if event.id in self._steps:
                     self._ended[event.id] = event
-            case RunUndone():
-                self._undone += event.files
             case SessionFinished():
                 self.cut_off = event.outcome in ("cancelled", "waiting")
                 self.is_reply_open = self.is_reply_open and self.cut_off
@@ -208,8 +208,8 @@ class _Conversation(Struct, kw_only=True):
         self.report_unseen()
         self.cut_off = True
         self.is_reply_open = False
-        note = call_errors.files_undone(self._undone) if self._undone else ""
-        self._undone.clear()
+        note = call_errors.files_undone(self.undone) if self.undone else ""
+        self.undone.clear()
         text = self.dialect.request(f"{note}{event.content}")
         message = Message(role="user", content=text, is_request=True)
         self.messages.append(replace(message, assets=event.assets))
