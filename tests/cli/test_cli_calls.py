@@ -230,3 +230,22 @@ def test_commands_of_the_given_plugin_are_listed_first() -> None:
     assert "Did you mean take? The tools are: take, " in told
     assert "FILE.py" not in told
     assert "FILE.py" in str(run_call("tke").exception)
+
+
+@pytest.mark.parametrize("typed", [["7"], ["[7]"], ["7", "8"]])
+def test_one_value_for_a_list_is_a_list_of_one(typed: list[str]) -> None:
+    """As the help says: repeat a name to give more."""
+    options = [part for value in typed for part in ("--numbers", value)]
+    expected = [7, 8] if len(typed) == 2 else [7]
+    assert given("--text", "a", *options)["numbers"] == expected
+
+
+def test_a_file_of_this_folder_that_is_not_in_the_workspace_is_told(here: Path) -> None:
+    """An analyst's first try: the file is there, and not where commands look."""
+    (here / "sales.csv").write_text("a\n1\n", encoding="utf-8")
+    words = ("call", "-p", "neuraxis:tables", "read_table", "--file_path", "sales.csv")
+    done = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert "sales.csv is in this folder; commands see the files in" in done.stderr
+    assert "give -w ." in done.stderr
+    done = CliRunner().invoke(cli, [*words, "-w", "."], standalone_mode=False)
+    assert done.return_value == 0, done.output

@@ -185,6 +185,25 @@ def test_continue_takes_the_last_conversation_and_no_single_call(
     neuraxis(*run, "hello", cwd=tmp_path)
     neuraxis("call", "--journal", "j.db", "list_files", cwd=tmp_path)
     done = neuraxis(*run, "-c", "more", cwd=tmp_path)
-    shown = neuraxis("sessions", "ls", "--journal", "j.db", cwd=tmp_path).stdout
+    shown = neuraxis("sessions", "list", "--journal", "j.db", cwd=tmp_path).stdout
     assert done.returncode == 0, done.stderr
     assert "hello" in shown.splitlines()[1]  # the last used
+
+
+def test_continue_takes_no_session_of_another_folder(tmp_path: Path) -> None:
+    """Its files would be looked for here; it is named, and -s continues it."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        script = tmp_path / name / "m.yaml"
+        script.write_text("- one\n- two\n- three\n", encoding="utf-8")
+    journal = ("--journal", str(tmp_path / "j.db"))
+    run = ("run", "-m", "scripted:m.yaml", *journal)
+    neuraxis(*run, "I am in a", cwd=tmp_path / "a")
+    done = neuraxis(*run, "-c", "more", cwd=tmp_path / "b")
+    assert done.returncode == 2, done.stderr
+    assert f"are in {tmp_path / 'a'}" in done.stderr
+    neuraxis(*run, "I am in b", cwd=tmp_path / "b")
+    done = neuraxis(*run, "-c", "more", cwd=tmp_path / "a")
+    assert done.returncode == 0, done.stderr
+    shown = neuraxis("sessions", "list", *journal, cwd=tmp_path).stdout
+    assert "I am in a" in shown.splitlines()[1]  # the last used

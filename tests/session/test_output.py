@@ -340,3 +340,21 @@ def test_a_typed_answer_that_is_a_text_is_said_once_and_without_quotes(
         answer = session.run_sync("Which?", watch=lambda e: said.append(prose(e)))
     assert (answer.text, answer.output) == ("There is none.", "There is none.")
     assert "".join(said) == "There is none."
+
+
+@pytest.mark.parametrize("size", [20, 400, 5_000])
+def test_the_last_event_has_the_whole_answer(size: int) -> None:
+    """A page that shows the answer as it comes is complete at the end."""
+    seen: list[Event] = []
+    text = json.dumps({"title": "T", "body": "abcd " * size, "n": 7})
+    schema = {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"}, "body": {"type": "string"},
+            "n": {"type": "integer"},
+        },
+    }  # fmt: skip
+    with Session(ScriptedModel([text], chunk_size=4), output=schema) as session:
+        session.run_sync("x", watch=seen.append)
+    parts = [event.value for event in seen if isinstance(event, OutputChunk)]
+    assert parts[-1] == json.loads(text)

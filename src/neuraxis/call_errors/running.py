@@ -32,13 +32,16 @@ def plan_not_run(calls: Iterable[tuple[str, Json]], why: str) -> str:
     return f"this plan was not run: {calls_text}. Reason: {why}"
 
 
-def budget_exhausted(what: str, limit: float) -> CallError:
-    """Report that a limit of the run was reached."""
+def budget_exhausted(what: str, limit: float, *, tool: str = "") -> CallError:
+    """Report that a limit of the run was reached; `tool`: the one that it is for."""
+    rest = "No more calls are run. Answer the user with what there is."
+    if tool:
+        rest = f"{tool} is not run again; other commands are. Go on without it."
     return CallError(
         code="budget_exhausted",
         fixable_by="user",
         message=f"The limit of this run was reached: {what} (at most {limit:g}). "
-        "No more calls are run. Answer the user with what there is.",
+        f"{rest}",
     )
 
 

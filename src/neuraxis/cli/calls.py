@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -110,9 +111,24 @@ def call(
 
         result = asyncio.run(session.call(named))
     _print(result, as_json, pairs, spec.parameter_names)
+    if result.status != "done":
+        _name_workspace(pairs, session.workspace)
     if result.error is not None and result.error.problems:
         return 2  # as for any other wrong option
     return 0 if result.status == "done" else 1
+
+
+def _name_workspace(pairs: Sequence[tuple[str, str]], workspace: Path) -> None:
+    """Say where commands look for files, if one of this folder was named."""
+    for _, value in pairs:
+        with suppress(OSError, ValueError):
+            if Path(value).is_file() and not (workspace / value).exists():
+                echo(
+                    f"neuraxis: {one_line(value)} is in this folder; commands see the "
+                    f"files in {one_line(str(workspace))}. For those of this folder "
+                    "give -w .",
+                    err=True,
+                )
 
 
 def _find(target: str, registry: Registry, given: Sequence[str]) -> Command:
@@ -349,9 +365,24 @@ def _arguments(pairs: list[tuple[str, str]], spec: CommandSpec) -> dict[str, Any
             _as_json(value) if _takes_any(name, spec) else value
         )
     return {
-        name: values[0] if len(values) == 1 else values
+        name: values if len(values) > 1 or _is_one_item(name, values[0], spec) else one
         for name, values in texts.items()
+        for one in values[:1]
     }
+
+
+def _is_one_item(name: str, value: Any, spec: CommandSpec) -> bool:
+    """Return whether a value is the only item of a list."""
+    if name not in spec.parameter_names or not isinstance(value, str):
+        return False
+    from neuraxis.schema.navigate import arms, kinds
+
+    root = spec.parameters
+    found = [
+        kind for arm in arms(root["properties"][name], root) for kind in kinds(arm)
+    ]
+    is_list = "array" in found and "string" not in found
+    return is_list and not isinstance(_as_json(value), list)
 
 
 def _takes_any(name: str, spec: CommandSpec) -> bool:

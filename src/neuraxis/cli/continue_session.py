@@ -32,7 +32,11 @@ _EXAMINED = 20
 def resume_options(command: F) -> F:
     """Add the options of `run` and `chat` that name an earlier session."""
     latest = click.option(
-        "-c", "--continue", "resume", is_flag=True, help="Continue the last session."
+        "-c",
+        "--continue",
+        "resume",
+        is_flag=True,
+        help="Continue the last session of this folder.",
     )
     session_option = click.option(
         "-s",
@@ -53,14 +57,31 @@ class Earlier(Struct, frozen=True, kw_only=True):
     """Its last requests with their answers."""
 
 
-def _last_conversation(journal: Journal, infos: Sequence[SessionInfo]) -> str | None:
-    """Return the last session with a request, else the last one."""
-    from neuraxis.events import MessageSent  # delays `--help`
+def _last_conversation(
+    journal: Journal, infos: Sequence[SessionInfo], workspace: Path
+) -> str | None:
+    """Return the last session with a request in this folder, else the last one.
 
+    Raises:
+        ConfigError: all with a request have their files in other folders.
+    """
+    from neuraxis.events import MessageSent, SessionStarted  # delays `--help`
+
+    elsewhere: tuple[str, str] | None = None
     for info in infos[:_EXAMINED]:
         events = [item.event for item in journal.read(info.session)]
         if any(isinstance(one, MessageSent) and one.sender == "user" for one in events):
-            return info.session
+            known = [one.workspace for one in events if isinstance(one, SessionStarted)]
+            files = Path(known[-1]).resolve() if known and known[-1] else workspace
+            if files == workspace:
+                return info.session
+            elsewhere = elsewhere or (info.session, str(files))
+    if elsewhere is not None:
+        session, folder = map(one_line, elsewhere)
+        raise ConfigError(
+            "no session of this folder to continue; the files of the last one are in "
+            f"{folder}: to continue it all the same, give -s {session}"
+        )
     return infos[0].session if infos else None
 
 
@@ -71,7 +92,7 @@ def session_to_continue(
 
     Args:
         choices: name the journal; their model takes precedence.
-        latest: continue the most recently used session.
+        latest: continue the most recently used session of this folder.
         given: the id or its beginning; takes precedence.
         quiet: do not print the session and model.
 
@@ -79,6 +100,9 @@ def session_to_continue(
         ConfigError: the journal has no such session, or nothing is called like its
             model.
     """
+    from neuraxis.session.build import build_workspace  # delays `--help`
+    from neuraxis.session.inherit import Inherited
+
     if given is None and not latest:
         return Earlier(session=None, choices=choices)
     settings = settings_of(choices)
@@ -90,7 +114,12 @@ def session_to_continue(
         with closing(opened):
             infos = opened.sessions()
             session_id = None if given is None else session_in(infos, given)
-            session_id = session_id or _last_conversation(opened, infos)
+            here = build_workspace(
+                None if choices.workspace is None else Path(choices.workspace),
+                Inherited(),
+                settings,
+            )
+            session_id = session_id or _last_conversation(opened, infos, here.resolve())
             events = (
                 [item.event for item in opened.read(session_id)] if session_id else ()
             )
@@ -174,7 +203,7 @@ def session_in(known: Sequence[SessionInfo], given: str) -> str:
             [one_line(session_id) for session_id in nearest(given, ids)]
         )
         raise ConfigError(
-            f"{problem} with {given!r}; `neuraxis sessions ls` lists them."
+            f"{problem} with {given!r}; `neuraxis sessions list` lists them."
             f"{'' if fitting else close}".removesuffix(".")
         )
     return fitting[0]

@@ -132,7 +132,8 @@ def _count(step: Step, runtime: Runtime) -> None:
         raise Refused(call_errors.budget_exhausted("calls in one run", budget.steps))
     if times > budget.steps_per_tool:
         limited = f"calls of {tool}"
-        raise Refused(call_errors.budget_exhausted(limited, budget.steps_per_tool))
+        most = budget.steps_per_tool
+        raise Refused(call_errors.budget_exhausted(limited, most, tool=tool))
 
 
 async def _store(

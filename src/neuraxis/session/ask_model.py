@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from neuraxis.execution.offload import in_thread_if
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import (
     NOTHING_USED,
+    Call,
     Chunk,
     Completion,
     Message,
@@ -92,6 +93,11 @@ async def ask_model(
         report = chunk_reporter(config.output, emit)
 
     completion = await _complete(config.model, prompt, on_chunk, restart)
+    if completion.tool_calls and not prompt.native_tools and prompt.write is not None:
+        completion = _written_out(completion, prompt, prompt.write)
+        notes.append("native tool calls, though none were offered; read as text")
+    if live:
+        report(None)
     early.stop()
     usd = await reply_cost(completion, config)
     runtime.usage.usd += usd or 0.0
@@ -128,6 +134,27 @@ async def read_reply(
     reply = await in_thread_if(True, decode_reply, *given)
     history[-1] = _assistant_message(completion, reply)
     return reply
+
+
+def _written_out(
+    completion: Completion, prompt: Prompt, write: Callable[[Sequence[Call]], str]
+) -> Completion:
+    """Return a reply whose native tool calls are in its text.
+
+    Some servers turn what a model writes into native calls, though the dialect has its
+    own. The conversation goes on without them, as the server was offered no tools.
+    """
+    from neuraxis.parsing.json_scan import Value, loads  # its patterns take time
+
+    calls: list[Call] = []
+    for native in completion.tool_calls:
+        plugin, command = prompt.tool_names.get(native.name, (None, native.name))
+        read = loads(native.arguments or "{}")
+        # what is no JSON is refused as an argument, in words for the model
+        value = read.value if isinstance(read, Value) else native.arguments
+        calls.append(Call(id="", plugin=plugin, command=command, arguments=value))
+    text = "\n".join(filter(None, [completion.text, write(calls)]))
+    return replace(completion, text=text, tool_calls=())
 
 
 def _assistant_message(completion: Completion, reply: Reply) -> Message:

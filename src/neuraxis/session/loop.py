@@ -306,7 +306,8 @@ def _too_many_turns(turns: int, limit: int) -> Stop:
     )
     return Stop(
         "budget",
-        f"no answer after {turns} replies of the model{nested} (Budget.model_calls)",
+        f"no answer after {turns} replies of the model{nested} (Budget.model_calls); "
+        "another request goes on from there",
     )
 
 
@@ -464,11 +465,12 @@ def _report_errors(
     state.misread += 1
     _show_errors(config, history, state, errors, emit)
     if state.misread >= MAX_MISREAD:
-        last = errors[0].message
+        # what follows the first sentence is for the model
+        last = errors[0].message.partition(". ")[0].removesuffix(".")
         raise Stop(
             "failed",
             f"the model wrote {state.misread} replies in a row that could not be "
-            f"used; the last one: {last}",
+            f"used; the last one: {last}. Another dialect or model may help",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 from neuraxis.models.http.settings import Endpoint, is_loopback
@@ -50,6 +51,33 @@ def unreachable(endpoint: Endpoint, reason: str) -> str:
         return f"Is the server started? {port} is the port of {usual}. {address}"
     ports = ", ".join(f"{number} for {name}" for number, name in _PORTS.items())
     return f"Is the server started, and on this port? Usual are {ports}. {address}"
+
+
+_NO_TOOLS = re.compile(
+    r"tools?\b[^.]{0,40}(?:not|n't|un)[^.]{0,10}support|support[^.]{0,20}\btools?\b"
+    r"|tool[ _-]choice|tool[ _-]call[ _-]parser",
+    re.IGNORECASE,
+)
+_TOO_LONG = re.compile(
+    r"context[ _-](?:length|window|size)|too many tokens|prompt is too long"
+    r"|exceed[^.]{0,40}tokens",
+    re.IGNORECASE,
+)
+
+
+def refusal(message: str) -> str:
+    """Return a hint about a request that a server refused (400), or nothing."""
+    if _NO_TOOLS.search(message):
+        return (
+            " (with the dialect intents, which is the default, no tool calls of the "
+            "server are needed)"
+        )
+    if _TOO_LONG.search(message):
+        return (
+            " (the prompt is longer than this server takes: give it a larger context, "
+            "or shorten with Options(prompt_tokens=..., catalog_limit=...))"
+        )
+    return ""
 
 
 def suggested_model(name: str) -> str:

@@ -22,7 +22,7 @@ from neuraxis.errors import (
     ModelUnavailable,
 )
 from neuraxis.models.http.answers import ServerError, body_message, is_about_size
-from neuraxis.models.http.server_hints import unreachable
+from neuraxis.models.http.server_hints import refusal, unreachable
 from neuraxis.models.http.settings import Endpoint, Options
 
 if TYPE_CHECKING:
@@ -202,6 +202,8 @@ async def refused(
         text += f" (it asks to wait {after:.0f} s)"
     if status in (401, 403):
         text += _key_hint(endpoint, key)
+    if status == 400:
+        text += refusal(message)
     if status == 404:
         address = str(response.request.url).partition("?")[0]
         text += f" (are {address} and the model's name right?)"

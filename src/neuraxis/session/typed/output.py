@@ -139,16 +139,16 @@ class PartialOutput:
         self._next = 0
         self._last: Json = None
 
-    def report(self, text: str, emit: Callable[[Event], None]) -> None:
-        """Report the partial answer if a piece of text changed it."""
+    def report(self, text: str | None, emit: Callable[[Event], None]) -> None:
+        """Report the answer so far if a piece of text changed it; None: the end."""
         value = self._changed_value(text)
         if value is not None:
             emit(OutputChunk(value=value))
 
-    def _changed_value(self, text: str) -> Json:
-        self._text += text
+    def _changed_value(self, text: str | None) -> Json:
+        self._text += text or ""
         size = len(self._text)
-        if size < self._next:
+        if size < self._next and text is not None:
             return None
         self._next = size + max(_MIN_GROWTH, size // 20)
         value = self._output.part_of(self._text)

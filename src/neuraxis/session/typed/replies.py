@@ -48,17 +48,21 @@ def text_of_cut_reply(dialect: Dialect, completion: Completion) -> tuple[str, ..
 
 def chunk_reporter(
     output: Output | None, emit: Callable[[Event], None]
-) -> Callable[[Chunk], None]:
-    """Return a function that reports a reply's chunks and its partial answer."""
+) -> Callable[[Chunk | None], None]:
+    """Return a function that reports a reply's chunks and its partial answer.
+
+    At the end of the reply it is called with None, for the whole answer.
+    """
     partial: PartialOutput | None = None
     if output is not None:
         from neuraxis.session.typed.output import PartialOutput
 
         partial = PartialOutput(output)
 
-    def report(chunk: Chunk) -> None:
-        emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
-        if partial is not None and chunk.text:
-            partial.report(chunk.text, emit)
+    def report(chunk: Chunk | None) -> None:
+        if chunk is not None:
+            emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
+        if partial is not None and (chunk is None or chunk.text):
+            partial.report(None if chunk is None else chunk.text, emit)
 
     return report
