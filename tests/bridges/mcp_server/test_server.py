@@ -205,6 +205,10 @@ async def test_a_picture_is_sent_and_can_be_handed_on(session, mode):
         (link,) = [each for each in answer.content if each.type == "resource_link"]
         read = await asked.read_resource(link.uri)
         assert read.contents[0].mime_type == "image/png"
+        asset = link.uri.rpartition("/")[2]
+        for reference in (link.uri, {"asset_id": asset}, {"asset_id": link.uri}):
+            answer = await asked.call_tool("width", {"image": reference})
+            assert answer.structured_content == {"result": 4}, answer.content
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -170,6 +170,8 @@ class McpService:
         client: McpClient,
     ) -> Result:
         command = offered.command
+        read = values.with_references(dict(arguments), self._session.assets)
+        arguments = cast("dict[str, Json]", read)
         call = Call(
             id=self._session.ids.new(),
             plugin=command.plugin.name,
@@ -346,11 +348,8 @@ class McpService:
             content: Any = self._session.assets.root(asset)["content"]
         except ReferenceLost as error:
             raise MCPError(types.INVALID_PARAMS, f"{uri}: {error}") from None
-        if isinstance(content, dict) and set(cast("Any", content)) == {
-            "command",
-            "response",
-        }:
-            content = cast("Any", content)["response"]
+        if values.is_answer(content):
+            content = content["response"]
         return _contents(uri, content)
 
     def _asset(self, uri: str) -> str | None:

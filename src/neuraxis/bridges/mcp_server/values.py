@@ -17,6 +17,7 @@ import mcp_types as types
 from neuraxis.assets.describe import describe
 from neuraxis.assets.embed import is_picture, png_of
 from neuraxis.assets.json_view import to_json_value
+from neuraxis.assets.store import AssetStore
 from neuraxis.messages import Result
 from neuraxis.parsing.json_access import as_map
 from neuraxis.specs import Json
@@ -43,6 +44,38 @@ def asset_uri(asset_id: str) -> str:
 def asset_id(uri: str) -> str | None:
     """Return the asset id of an address; None: not ours."""
     return unquote(uri.removeprefix(SCHEME)) if uri.startswith(SCHEME) else None
+
+
+def is_answer(content: Any) -> bool:
+    """Check whether an asset's content is a command's answer."""
+    return isinstance(content, dict) and set(cast("Any", content)) == {
+        "command",
+        "response",
+    }
+
+
+def with_references(value: Json, assets: AssetStore) -> Json:
+    """Return arguments in which the address of an asset is a reference to it.
+
+    An `asset_id` without a path is one to the whole answer, too.
+    """
+    if isinstance(value, str):
+        found = asset_id(value)
+    elif isinstance(value, list):
+        return [with_references(part, assets) for part in cast("list[Json]", value)]
+    elif isinstance(value, dict):
+        entries = cast("dict[str, Json]", value)
+        if entries.keys() != {"asset_id"}:
+            return {key: with_references(entries[key], assets) for key in entries}
+        given = str(entries["asset_id"])
+        found = asset_id(given) or given
+    else:
+        return value
+    if found is None or found not in assets.ids:
+        return cast("Json", value)
+    whole = is_answer(assets.root(found)["content"])
+    path: Json = ["content", "response"] if whole else ["content"]
+    return {"asset_id": found, "field_path": path}
 
 
 def call_result(result: Result, *, structured: bool) -> types.CallToolResult:
