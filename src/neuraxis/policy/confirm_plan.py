@@ -51,9 +51,12 @@ async def _ask(steps: Sequence[Step], due: Sequence[Step], gate: Gate) -> str:
         calls: list[ApprovalAsked] = []
         for step in steps:
             reason = _REASON if step in due else ""
-            decision = Decision(verdict="ask", reason=reason)
             facts = Facts(step=step, arguments=step.arguments, workspace=gate.workspace)
-            call = question_of(facts, decision)
+            if step in due and not (step.bindings or step.asset_refs):
+                # with the files that it would change, and why that needs a yes
+                found, facts = evaluate_policy(step, step.arguments, gate)
+                reason = "; ".join(filter(None, [found.reason, reason]))
+            call = question_of(facts, Decision(verdict="ask", reason=reason))
             calls.append(replace(call, origins=dict.fromkeys(call.origins, _ORIGIN)))
         if len(calls) == 1:
             return calls[0]
