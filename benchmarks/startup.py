@@ -4,7 +4,7 @@
 
 Prints milliseconds of a fresh process (all of it, bare Python too) and what the core
 installs. Expected, on a quiet machine: a first run within 150 ms, `import neuraxis` in
-under 100 ms, `neuraxis --help` in under 300 ms; under 30 MB. It never fails on time.
+under 100 ms, `neuraxis --help` in under 300 ms; about 30 MB. It never fails on time.
 The bytecode is kept in a folder of its own, so that no round compiles anything, as
 after any installation.
 """

@@ -96,7 +96,8 @@ _OF_FILE = re.compile(r"_neuraxis_plugin_[0-9a-f]{12}_")
 
 def identifier(name: str) -> str:
     """Return a plugin's name as Python can write it."""
-    return "_" * name[:1].isdecimal() + re.sub(r"\W", "_", name)
+    plain = re.sub(r"\W", "_", name)
+    return f"_{plain}" if name[:1].isdecimal() else plain
 
 
 def file_module(digest: str, plugin: str) -> str:

@@ -287,9 +287,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "search": (
         "provider", "key_env", "engine", "google_url", "url", "folder", "results",
     ),
-    "sandbox": (
-        "mode", "seconds", "memory", "network", "uid", "allow_none",
-    ),
+    "sandbox": ("mode", "seconds", "memory", "network", "uid", "allow_none"),
     "commands": ("threads",),
     "files": ("file_bytes", "total_bytes", "files", "versions_bytes", "read_bytes"),
     "tables": ("file_bytes", "rows"),
@@ -329,9 +327,7 @@ MODEL_OPTIONS = (
 _FLAGS = ("sandbox.network", "sandbox.allow_none")
 _WORDS: Mapping[str, Sequence[str]] = {
     "search.provider": ("google", "searxng", "documents", "ddgs"),
-    "sandbox.mode": (
-        "auto", "bubblewrap", "landlock", "seatbelt", "docker", "none",
-    ),
+    "sandbox.mode": ("auto", "bubblewrap", "landlock", "seatbelt", "docker", "none"),
 }  # fmt: skip
 _BOOLEANS = ("true", "false", "1", "0")
 _VARIABLE = "environment variable"
@@ -466,7 +462,7 @@ def _wrong_value(key: str, value: Json) -> str:
         expected = "true or false"
     elif key in _WORDS and value not in _WORDS[key]:
         expected = f"one of {', '.join(_WORDS[key])}"
-    return f"{key}: expected {expected}, got {describe_given(value)}" * bool(expected)
+    return _unlike(key, expected, value)
 
 
 def wrong_option(key: str, value: Json) -> str:
@@ -481,7 +477,14 @@ def wrong_option(key: str, value: Json) -> str:
         expected = _no_number(value, 0, None)
     elif option in _MODEL_FLAGS and str(value).lower() not in _BOOLEANS:
         expected = "true or false"
-    return f"{key}: expected {expected}, got {describe_given(value)}" * bool(expected)
+    return _unlike(key, expected, value)
+
+
+def _unlike(key: str, expected: str, value: Json) -> str:
+    """Return the problem of a value; empty if nothing else is expected."""
+    if not expected:
+        return ""
+    return f"{key}: expected {expected}, got {describe_given(value)}"
 
 
 def _no_number(value: Json, least: int, most: int | None) -> str:

@@ -39,7 +39,7 @@ ANY = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=8,
 )
-NO_JSON = [b"", object(), math.nan, math.inf, {1: 2}, int, 1j, deque([1]), range(3)]
+NO_JSON = [b"", object(), math.nan, math.inf, {1: 2}, int, 1j]
 
 
 class Colour(enum.Enum):
@@ -129,6 +129,9 @@ def test_B58_one_bad_leaf_is_enough(value: Any, leaf: Any) -> None:
         (Row([1]), [1]),
         ({3, 1, 2}, [1, 2, 3]),
         (frozenset({"b", 1, None}), ["b", 1, None]),
+        (deque([1, Colour.RED], 5), [1, "red"]),
+        (range(1, 6, 2), [1, 3, 5]),
+        ({"a": {2: Colour.RED}.values()}, {"a": ["red"]}),
     ],
 )
 def test_B57_the_fixed_rules(value: Any, said: Any) -> None:
@@ -213,8 +216,14 @@ def test_B57_objects_are_told_from_values(value: Any, holds: bool) -> None:
     assert holds_objects(value) is holds
 
 
+def test_B57_a_long_range_is_not_written_out() -> None:
+    """It is an object like any other."""
+    assert to_json_value(range(10**12)) == (False, None)
+
+
 def test_an_iterator_is_its_items() -> None:
-    """Anything else is itself: lists, ranges, and files, which are read by lines."""
+    """So is a view of a dict; anything else is itself: lists, ranges, and files."""
+    assert drain({"a": 1}.values()) == [1]
     assert drain(n * n for n in range(3)) == [0, 1, 4]
     assert drain(iter([])) == []
     for other in ([1], "text", {"a": 1}, range(3), None):

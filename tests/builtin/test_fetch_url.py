@@ -277,10 +277,10 @@ def test_a_text_that_would_be_cut_is_refused(
     fetch: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A part of it would be written to a file as if it were all."""
-    monkeypatch.setattr(plugin, "MOST_BYTES", 499_999)
+    monkeypatch.setattr(plugin, "PAGE_BYTES", 499_999)
     with pytest.raises(CommandError, match="more than 499999 bytes"):
         fetch("/large")
-    monkeypatch.setattr(plugin, "MOST_BYTES", 500_000)
+    monkeypatch.setattr(plugin, "PAGE_BYTES", 500_000)
     assert len(fetch("/large")) == 500_000
 
 

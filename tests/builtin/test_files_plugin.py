@@ -126,7 +126,7 @@ def test_a_text_of_another_program_is_read(
 def test_what_is_no_text_is_told(data: bytes, tmp_path: Path) -> None:
     """And not read as letters of some encoding."""
     (tmp_path / "x").write_bytes(data)
-    with pytest.raises(CommandError, match="'x' is no text file"):
+    with pytest.raises(CommandError, match="'x' is not a text file"):
         plugin.read_file("x", _context(tmp_path))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Policy, Rule, Session, command
+from neuraxis.cli import approve
 from neuraxis.cli.approve import ask_on_terminal
 from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
@@ -68,13 +69,53 @@ def test_M5_the_whole_call_is_shown_before_a_yes_counts(
     assert SENT == [TEXT] * many
 
 
-@pytest.mark.parametrize("typed", ["y\n" * 40, "n\n", "\nn\n" + "y\n" * 40, ""])
-def test_M5_a_yes_before_the_last_page_is_none(
+CALL = {"tool": "send", "to": "a", "text": TEXT}
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\nNo\n" + "y\n" * 60, "y\n" * 3, "y", ""])
+def test_M5_a_no_or_the_end_before_the_last_page_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str
 ) -> None:
-    """Only an empty line turns the page; anything else, also the end, refuses."""
-    _ask(tmp_path, monkeypatch, typed, [{"tool": "send", "to": "a", "text": TEXT}])
+    """A yes there approves nothing."""
+    _ask(tmp_path, monkeypatch, typed, [CALL])
     assert SENT == []
+
+
+def test_M5_every_other_answer_turns_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A y there was a silent no. What is typed before a prompt answers none."""
+    dropped: list[object] = []
+    monkeypatch.setattr(approve, "_forget_typed", dropped.append)
+    screen = _ask(tmp_path, monkeypatch, "y\nwhat\n" * 60, [CALL])
+    turns = screen.getvalue().count("-- Enter: more, n: no -- ")
+    assert SENT == [TEXT]
+    assert len(dropped) > turns > 5
+
+
+def test_a_page_fits_the_height_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It had 40 lines on each; the last line is for the prompt."""
+    monkeypatch.setattr(approve, "height", lambda: 10)
+    lines = [f"line {number}" for number in range(20)]
+    pages = approve.pages("\n".join(lines))
+    assert [page.count("\n") + 1 for page in pages] == [9, 9, 2]
+    assert "\n".join(pages).split("\n") == lines
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent"), [("x\nyy\ny\n", True), ("x\n\n", False), ("x\nn\ny\n", False)]
+)
+def test_an_answer_that_is_not_offered_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, sent: bool
+) -> None:
+    """It was a silent no."""
+    call = {"tool": "send", "to": "a", "text": "hi"}
+    screen = _ask(tmp_path, monkeypatch, typed, [call]).getvalue()
+    assert bool(SENT) == sent
+    assert "possible answers: y; n or Enter is no" in screen
+    assert screen.count("Run it? [y/N") == typed.count("\n") - (typed == "x\nn\ny\n")
 
 
 def test_M5_what_nobody_would_read_is_refused(
@@ -104,4 +145,4 @@ def test_the_number_of_a_call_takes_no_wider_offer(
     assert asyncio.run(ask_on_terminal(asked)) == answer
     shown = screen.getvalue().splitlines()
     assert [line.split()[0] for line in shown[1:4]] == ["1.", "2.", "a:"]
-    assert shown[4] == "Run all of them? [y/N/a] "
+    assert shown[4].startswith("Run all of them? [y/N/a] ")

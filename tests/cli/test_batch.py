@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from neuraxis.cli.main import cli
 from neuraxis.errors import ConfigError
+from neuraxis.events import ApprovalAsked
 
 
 @pytest.fixture(autouse=True)
@@ -81,3 +83,46 @@ def test_two_files_of_one_name_are_two_batches() -> None:
         given = ("-m", "scripted:m.yaml", "--journal", "j.db", str(rows))
         done = CliRunner().invoke(cli, ["batch", *given], standalone_mode=False)
         assert json.loads(done.stdout)["text"] == reply
+
+
+def test_a_row_names_the_calls_that_were_not_done() -> None:
+    """It looked like any answered row; one that is read again names them, too."""
+    call = '[{"tool": "delete_file", "file_path": "none.txt"}]'
+    for _ in range(2):
+        done = batch(call, "I could not.", lines='{"id": "x", "request": "read"}\n')
+        assert done.return_value == 0, done.exception
+        told = json.loads(done.stdout)
+        assert told["outcome"] == "answered"
+        (not_done,) = told["not_done"]
+        assert not_done.startswith("files.delete_file: ")
+        assert "1 with calls not done)" in done.stderr
+    wrong = batch('[{"tool": "no_tool"}]', "I cannot.", lines='"do it"\n')
+    (not_done,) = json.loads(wrong.stdout)["not_done"]
+    assert "no_tool" in not_done
+    well = batch('[{"tool": "list_files"}]', "Done.", lines='"list"\n')
+    assert json.loads(well.stdout)["not_done"] == []
+    assert "1 of 1: 1 answered\n" in well.stderr
+
+
+def test_a_question_says_which_row_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many rows may ask; one question is on the screen at a time."""
+    asked: list[str] = []
+
+    async def ask(question: ApprovalAsked) -> bool:
+        asked.append("begin")
+        await asyncio.sleep(0.05)
+        asked.append("end")
+        return False
+
+    monkeypatch.setattr("neuraxis.cli.approve.is_somebody_there", lambda: True)
+    monkeypatch.setattr("neuraxis.cli.approve.ask_on_terminal", ask)
+    (Path("neuraxis-workspace")).mkdir()
+    Path("neuraxis-workspace", "a.txt").write_text("mine", encoding="utf-8")
+    call = '[{"tool": "delete_file", "file_path": "a.txt"}]'
+    rows = '{"id": "x", "request": "delete a"}\n{"id": "y", "request": "delete it"}\n'
+    done = batch(call, call, "No.", "No.", lines=rows)
+    assert asked == ["begin", "end"] * 2, done.exception
+    assert 'row x, "delete a":\n' in done.stderr
+    assert 'row y, "delete it":\n' in done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [len(row["not_done"]) for row in told] == [1, 1]

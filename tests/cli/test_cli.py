@@ -116,7 +116,7 @@ def test_sessions_are_listed_shown_and_continued(hello: Path) -> None:
     )
     done = neuraxis("run", "-c", "-m", "scripted:more.yaml", "Which file?", cwd=hello)
     assert done.stdout == "It was hello.py.\n", done.stderr
-    listed = json.loads(neuraxis("sessions", "ls", "--json", cwd=hello).stdout)
+    listed = json.loads(neuraxis("sessions", "list", "--json", cwd=hello).stdout)
     assert [row["title"] for row in listed] == [REQUEST]
     shown = neuraxis("sessions", "show", listed[0]["session"][:8], cwd=hello)
     assert "call_started" in shown.stdout
@@ -225,7 +225,7 @@ def test_ctrl_c_ends_the_script_and_leaves_a_journal(tmp_path: Path) -> None:
         ["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert left.stdout.strip() == ""
-    shown = neuraxis("sessions", "ls", "--json", cwd=tmp_path)
+    shown = neuraxis("sessions", "list", "--json", cwd=tmp_path)
     assert len(json.loads(shown.stdout)) == 1
 
 

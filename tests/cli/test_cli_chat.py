@@ -130,7 +130,10 @@ def test_ctrl_c_at_a_question_ends_the_answer_only(chat: Terminal) -> None:
     chat.type(b"go\r")
     chat.wait("Run it? [y/N/a] ")
     chat.type(b"\x03")
-    chat.wait("stopped")
+    chat.wait("stopped; /resume continues it")
+    chat.wait("> ")
+    chat.type(b"/resume\r")
+    chat.wait("Said.")
     chat.wait("> ")
     chat.type(b"/quit\r")
     assert chat.end() == 0
@@ -169,6 +172,24 @@ def test_the_commands_of_a_chat(tmp_path: Path) -> None:
     assert "there is no object 'q' here" in done.stderr
     assert "t.csv: cannot be written: File exists" in done.stderr
     assert "there is no command /nothing" in done.stderr
+
+
+def test_the_objects_of_a_chat_are_a_readable_list(tmp_path: Path) -> None:
+    """It was JSON with the names of Python's types, and without those of files."""
+    (tmp_path / "m.yaml").write_text(
+        """- '[{"tool": "read_table", "file_path": "t.csv"}]'\n- Read.\n""",
+        encoding="utf-8",
+    )
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (tmp_path / "n.txt").write_text("a note", encoding="utf-8")
+    given = ("chat", "-m", "scripted:m.yaml", "-p", "neuraxis:tables", "-w", ".")
+    typed = "read t.csv\n/attach t.csv\n/attach n.txt\n/assets\n"
+    done = neuraxis(*given, cwd=tmp_path, stdin=typed)
+    assert done.stdout.splitlines()[-3:] == [
+        "a1  from read_table: a table of 1 row and 2 columns: a, b (16 bytes)",
+        "a2  t.csv: a table of 1 row and 2 columns: a, b (16 bytes)",
+        "a3  n.txt: a text of 6 characters (8 bytes)",
+    ], done.stderr
 
 
 def test_a_continued_chat_shows_its_last_turns(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_each_command_and_option_is_explained(name: str) -> None:
     ("name", "option"),
     [
         ("run", "attach"), ("run", "workspace"), ("run", "plugin"),
-        ("plugins check", "path"), ("plan run", "file"), ("sessions ls", "journal"),
+        ("plugins check", "path"), ("plan run", "file"), ("sessions list", "journal"),
     ],
 )  # fmt: skip
 def test_a_file_is_completed(name: str, option: str) -> None:

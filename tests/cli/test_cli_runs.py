@@ -74,13 +74,13 @@ def test_a_plan_that_cannot_be_kept_is_told_before_the_run(here: Path) -> None:
 def test_a_request_that_is_a_dash_is_standard_input(here: Path) -> None:
     done = run("-", replies=["There."], stdin="from a pipe")
     assert done.return_value == 0
-    listed = neuraxis("sessions", "ls", "--journal", "j.db", "--json")
+    listed = neuraxis("sessions", "list", "--journal", "j.db", "--json")
     assert json.loads(listed.stdout)[0]["title"] == "from a pipe"
 
 
 def test_who_only_looks_makes_no_journal(here: Path) -> None:
     """A misspelt name of a file is told, and is not there afterwards."""
-    for words in (("ls",), ("show", "abc")):
+    for words in (("list",), ("show", "abc")):
         done = neuraxis("sessions", *words, "--journal", "j.bd")
         assert isinstance(done.exception, ConfigError)
         assert "--journal j.bd: cannot be read: there is no such file" in str(
@@ -95,7 +95,7 @@ def test_sessions_of_a_new_user_are_none(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NEURAXIS_JOURNAL", str(here / "none.db"))
-    done = neuraxis("sessions", "ls")
+    done = neuraxis("sessions", "list")
     assert (done.return_value, done.stdout) == (0, "")
     assert "there are no sessions yet" in done.stderr
     assert not (here / "none.db").exists()
@@ -134,11 +134,11 @@ def test_a_description_that_is_cut_shows_it(here: Path) -> None:
 def test_a_session_goes_on_by_the_beginning_of_its_id(here: Path) -> None:
     """As `sessions show` takes it; never another one than was meant."""
     assert run("one", replies=["There."]).return_value == 0
-    listed = neuraxis("sessions", "ls", "--journal", "j.db", "--json")
+    listed = neuraxis("sessions", "list", "--journal", "j.db", "--json")
     (info,) = json.loads(listed.stdout)
     for given in (info["session"][:8], info["session"]):
         assert run("-s", given, "more", replies=["There."]).return_value == 0
-    listed = neuraxis("sessions", "ls", "--journal", "j.db", "--json")
+    listed = neuraxis("sessions", "list", "--journal", "j.db", "--json")
     (after,) = json.loads(listed.stdout)
     assert after["events"] > info["events"]
     done = run("-s", "zz", "more", replies=["There."])
@@ -221,16 +221,43 @@ def test_a_missing_file_is_told_in_one_form(
 def test_undo_finds_the_last_run_that_changed_a_file(here: Path) -> None:
     """A later session that changed none, or wrote the same bytes, does not hide it."""
     write = [{"tool": "FILEWRITER", "file_path": "a.md", "contents": "x"}]
+    run("hello", replies=["Hello."])
+    nothing = neuraxis("undo", "--journal", "j.db")
+    said = "nothing to undo: no run in the journal j.db changed a file\n"
+    assert nothing.stderr == said
     run("write a.md", replies=[write, "Written."])
-    own = json.loads(neuraxis("sessions", "ls", "--journal", "j.db", "--json").stdout)
+    own = json.loads(neuraxis("sessions", "list", "--journal", "j.db", "--json").stdout)
     run("hello", replies=["Hello."])
     run("write it again", replies=[write, "Written."])
     undone = neuraxis("undo", "--journal", "j.db")
     assert undone.stderr == f'undoing "write a.md" of session {own[0]["session"]}\n'
     assert undone.stdout == "removed: a.md\n"
     again = neuraxis("undo", "--journal", "j.db")
-    said = "nothing to undo: no run in the journal j.db changed a file\n"
-    assert again.stderr == said
+    said = "each run in the journal j.db that changed a file is undone"
+    assert again.stderr == f"nothing to undo: {said}\n"
+
+
+def test_undo_says_what_it_undoes_before_it_asks(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the lines that would be lost; what the run found is not lost."""
+    monkeypatch.setattr("neuraxis.cli.approve.is_somebody_there", lambda: True)
+    (here / "neuraxis-workspace").mkdir()
+    file = here / "neuraxis-workspace" / "a.md"
+    file.write_text("old\n", encoding="utf-8")
+    write = [{"tool": "FILEWRITER", "file_path": "a.md", "contents": "new"}]
+    yes = ("--yes-to", "files.*")
+    run(*yes, "write a.md", replies=[write, "Written."])
+    file.write_text("old\nmine\x1b[2J\n", encoding="utf-8")
+    undone = neuraxis("undo", "--journal", "j.db", stdin="n\n")
+    heading, *lost, asked = undone.stderr.splitlines()
+    assert heading.startswith('undoing "write a.md" of session ')
+    assert lost == ["    lines lost from a.md (1 of 2):", "    - mine"]
+    assert asked.startswith("a.md was changed after the run. Overwrite it? [y/N]")
+    assert file.read_text("utf-8").startswith("old\nmine")
+    undone = neuraxis("undo", "--journal", "j.db", stdin="y\n")
+    assert undone.stderr.count("undoing ") == 1
+    assert file.read_text("utf-8") == "old\n"
 
 
 def test_undo_leaves_a_folder_that_is_not_the_workspace_here(
@@ -261,7 +288,7 @@ def test_undo_goes_back_in_the_order_of_the_changes(here: Path) -> None:
         assert run(*options, f"write {name}", replies=[call, "Written."]).exit_code == 0
 
     write("a.md")
-    own = json.loads(neuraxis("sessions", "ls", "--journal", "j.db", "--json").stdout)
+    own = json.loads(neuraxis("sessions", "list", "--journal", "j.db", "--json").stdout)
     write("b.md")
     write("c.md", "--session", own[0]["session"])
     undone = [neuraxis("undo", "--journal", "j.db").stdout for _ in range(3)]
@@ -308,7 +335,7 @@ def test_sessions_are_shown_with_local_times_and_short_fields(
     try:
         run("hello", replies=["Hello."])
         heading, row = neuraxis(
-            "sessions", "ls", "--journal", "j.db"
+            "sessions", "list", "--journal", "j.db"
         ).stdout.splitlines()
         now = time.strftime("%Y-%m-%d %H:")
         shown = neuraxis("sessions", "show", row[:8], "--journal", "j.db").stdout
@@ -357,12 +384,12 @@ def test_the_dialects_of_the_command_line_are_all_dialects() -> None:
 
 
 def listed() -> list[dict[str, str]]:
-    done = neuraxis("sessions", "ls", "--journal", "j.db", "--json")
+    done = neuraxis("sessions", "list", "--journal", "j.db", "--json")
     return json.loads(done.stdout)
 
 
 def remove(*arguments: str, stdin: str = "") -> Result:
-    return neuraxis("sessions", "rm", "--journal", "j.db", *arguments, stdin=stdin)
+    return neuraxis("sessions", "delete", "--journal", "j.db", *arguments, stdin=stdin)
 
 
 def test_a_session_is_deleted_by_its_id(here: Path) -> None:
@@ -377,6 +404,21 @@ def test_a_session_is_deleted_by_its_id(here: Path) -> None:
     done = remove("--yes", own[:8])
     assert (done.return_value, done.stdout) == (0, f"deleted: {own}\n")
     assert listed() == []
+
+
+def test_the_earlier_names_of_session_commands_work(here: Path) -> None:
+    """`ls` and `rm`, which the help and completion do not show."""
+    assert run("one", replies=["There."]).return_value == 0
+    journal = ("--journal", "j.db")
+    shown = neuraxis("sessions", "ls", *journal).stdout
+    assert shown == neuraxis("sessions", "list", *journal).stdout != ""
+    own = listed()[0]["session"]
+    assert neuraxis("sessions", "rm", "--yes", own, *journal).return_value == 0
+    assert listed() == []
+    told = neuraxis("sessions", "--help").stdout
+    assert ("  list ", "  delete ") == tuple(
+        name for name in ("  ls ", "  rm ", "  list ", "  delete ") if name in told
+    )
 
 
 def test_a_person_is_asked_before_a_session_is_deleted(
@@ -421,15 +463,15 @@ def test_a_continued_session_whose_model_is_gone_says_so(here: Path) -> None:
     assert "name one with -m" in str(done.exception)
 
 
-def test_sessions_ls_shows_the_last_twenty(here: Path) -> None:
+def test_sessions_list_shows_the_last_twenty(here: Path) -> None:
     """And how many more there are; --all and --json give all."""
     with closing(open_journal("j.db")) as journal:
         for number in range(23):
             said = MessageSent(sender="user", receiver="model", content="Hi")
             journal.append(f"s{number}", said)
-    short = neuraxis("sessions", "ls", "--journal", "j.db").stdout.splitlines()
+    short = neuraxis("sessions", "list", "--journal", "j.db").stdout.splitlines()
     assert (len(short), short[-1]) == (22, "… and 3 more: --all")
-    whole = neuraxis("sessions", "ls", "--journal", "j.db", "--all").stdout
+    whole = neuraxis("sessions", "list", "--journal", "j.db", "--all").stdout
     assert len(whole.splitlines()) == 24
     assert len(listed()) == 23
 

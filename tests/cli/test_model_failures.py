@@ -93,7 +93,7 @@ def test_a_server_that_gives_nothing(
     with sqlite3.connect(tmp_path / "j.sqlite") as journal:
         assert journal.execute("pragma integrity_check").fetchone() == ("ok",)
     journal.close()
-    shown = neuraxis("sessions", "ls", "--journal", "j.sqlite", cwd=tmp_path)
+    shown = neuraxis("sessions", "list", "--journal", "j.sqlite", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert KEY.encode() not in (tmp_path / "j.sqlite").read_bytes()
 

@@ -104,7 +104,7 @@ def _ends(tmp_path: Path) -> list[str]:
     environ = {**os.environ, "NEURAXIS_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-m", "neuraxis", "sessions"]
     listed = subprocess.run(
-        [*command, "ls", "--json", "--journal", "j.db"],
+        [*command, "list", "--json", "--journal", "j.db"],
         cwd=tmp_path, env=environ, capture_output=True, text=True, check=True,
     )  # fmt: skip
     (info,) = json.loads(listed.stdout)
@@ -135,6 +135,8 @@ def test_R5_a_signal_during_a_command_ends_its_child_too(
     _wait(lambda: _is_gone(child), 5)
     assert "Traceback" not in errors
     assert _ends(tmp_path) == ["cancelled"]
+    is_run = (number, words[0]) == (signal.SIGINT, "run")
+    assert ("to continue: neuraxis sessions resume " in errors) == is_run
 
 
 def test_R5_a_command_that_swallows_it_holds_no_signal_up(tmp_path: Path) -> None:

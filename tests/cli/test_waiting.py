@@ -70,14 +70,14 @@ def test_questions_are_listed_answered_and_the_run_goes_on() -> None:
     yes = neuraxis("sessions", "approve", own, "a1", "amount=4.5", "to=eve", *journal)
     assert yes.return_value == 0, yes.exception
     assert "a1 is approved; still open: a2 (neuraxis" in yes.stdout
-    assert "  waiting  " in neuraxis("sessions", "ls", *journal).stdout
+    assert "  waiting  " in neuraxis("sessions", "list", *journal).stdout
     assert "  a1  " not in neuraxis("sessions", "pending", *journal).stdout
     no = neuraxis("sessions", "deny", own, "a2", "no", *journal)
     assert f"a2 is denied; now: neuraxis sessions resume {own}" in no.stdout
     pending = neuraxis("sessions", "pending", *journal).stdout
     assert "nothing waits" in pending
     assert f"{own} is answered; now: neuraxis sessions resume {own}" in pending
-    assert "  ready  " in neuraxis("sessions", "ls", *journal).stdout
+    assert "  ready  " in neuraxis("sessions", "list", *journal).stdout
     forgotten = [part for part in model("All is paid.") if part not in ("-p", "pay.py")]
     done = neuraxis("sessions", "resume", own, *forgotten)
     assert isinstance(done.exception, ConfigError)
@@ -116,7 +116,7 @@ def test_always_gives_the_offer_that_is_shown() -> None:
     assert isinstance(none.exception, ConfigError)
     assert "this question has no offers" in str(none.exception)
     assert "widest offer" not in neuraxis("sessions", "pending", *journal).stdout
-    neuraxis("sessions", "rm", "--yes", ruled, *journal)
+    neuraxis("sessions", "delete", "--yes", ruled, *journal)
     (Path(os.environ["NEURAXIS_HOME"]) / "config" / "neuraxis.toml").unlink()
     read = "effects={'kind': 'read', 'others_write': True}"
     page = f"@command({read})\ndef page() -> str:\n    'Read a page.'\n    return ''\n"

@@ -28,10 +28,8 @@ It is written by `PYTHONPATH=tests python -m conformance.rules`; a test keeps it
 """
 _TAIL = """## Parts of a rule that are not there yet
 
-- B4: no tool search hides commands, so no error says how to load a hidden one.
 - C25: giving back only results that were named; `show_results="final"` leaves out
   those that a later step took.
-- D2: from and to MCP, from OpenAPI.
 """
 
 

@@ -6,15 +6,22 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from neuraxis.errors import StorageError
-from neuraxis.events import CallStarted, MessageSent, PlanChecked, SessionFinished
+from neuraxis.events import (
+    CallStarted,
+    Event,
+    MessageSent,
+    PlanChecked,
+    SessionFinished,
+)
 from neuraxis.journal import Journal, open_journal
 from neuraxis.journal.session_lock import Claims
 
@@ -24,6 +31,9 @@ SAID = MessageSent(
 STARTED = CallStarted(
     id="a1", plugin="files", command="write", tool="FILEWRITER", arguments={"x": "ü"}
 )
+TOLD = MessageSent(sender="system", receiver="model", content="The results are…")
+ANSWERED = MessageSent(sender="model", receiver="user", content="Good morning.")
+CHECKED = PlanChecked(steps=({"tool": "files.a"}, {"tool": "b"}), by_program=True)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -61,11 +71,34 @@ def test_a_session_without_a_request_has_the_title_of_its_calls(
     journal: Journal,
 ) -> None:
     """`neuraxis call` and `plan run` begin such sessions."""
-    checked = PlanChecked(steps=({"tool": "files.a"}, {"tool": "b"}), by_program=True)
-    journal.append("s", checked)
+    journal.append("s", CHECKED)
     assert [info.title for info in journal.sessions()] == ["files.a, b"]
     journal.append("s", SAID)
     assert journal.sessions()[0].title.startswith("Write ")
+
+
+@pytest.mark.parametrize(
+    ("events", "title", "state"),
+    [
+        ((TOLD,), "", "unfinished"),
+        ((TOLD, CHECKED), "files.a, b", "unfinished"),
+        ((TOLD, CHECKED, SAID), "Write ", "unfinished"),
+        ((ANSWERED, SAID, replace(SAID, content="again")), "Write ", "unfinished"),
+        ((SAID, TOLD, SessionFinished(outcome="waiting")), "Write ", "waiting"),
+        ((SessionFinished(outcome="failed"), STARTED), "", "failed"),
+        ((SessionFinished(outcome="failed"), TOLD), "", "unfinished"),
+        ((STARTED,), "", ""),
+    ],
+)
+def test_a_title_is_the_users_first_message(
+    journal: Journal, events: Sequence[Event], title: str, state: str
+) -> None:
+    """Every journal gives the same events the same title and state."""
+    for event in events:
+        journal.append("s", event)
+    (info,) = journal.sessions()
+    assert info.title[: len(title) or None] == title
+    assert info.state == state
 
 
 def test_a_file_is_opened_again_and_numbering_goes_on(tmp_path: Path) -> None:

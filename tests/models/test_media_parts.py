@@ -14,7 +14,7 @@ from neuraxis.messages import Chunk, Message, Part, Prompt
 from neuraxis.models import complete
 from neuraxis.models.failover import Failover
 from neuraxis.models.http.settings import Options
-from neuraxis.models.media_parts import MOST_BYTES, with_shown
+from neuraxis.models.media_parts import PARTS_BYTES, with_shown
 from neuraxis.models.openai.model import OpenAIModel
 from neuraxis.models.recorder import Recorder
 from neuraxis.models.scripted import ScriptedModel
@@ -162,7 +162,7 @@ def test_the_pictures_of_a_tool_message_follow_it() -> None:
 
 def test_the_newest_pictures_have_the_room() -> None:
     """A request stays within what servers take; the oldest are told."""
-    large = [replace(CAT, data=bytes([n]) * (MOST_BYTES // 2)) for n in range(3)]
+    large = [replace(CAT, data=bytes([n]) * (PARTS_BYTES // 2)) for n in range(3)]
     prompt = Prompt(messages=tuple(asked(part).messages[0] for part in large))
     told = with_shown(prompt, lambda part: True).messages
     assert [len(item.parts) for item in told] == [0, 1, 1]

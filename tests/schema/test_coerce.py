@@ -27,6 +27,10 @@ NODE: dict[str, Any] = {
         "t": {"type": "Union[int, str]", "required": False},
         "m": {"type": "Optional[int]", "required": False},
         "k": {"type": "Union[bool, int]", "required": False},
+        "p": {"type": "decimal", "required": False},
+        "q": {"type": "Union[float, decimal]", "required": False},
+        "w": {"type": "Set[int]", "required": False},
+        "v": {"type": "Set", "required": False},
         "any": {"type": "Any", "required": False},
         "r": {"type": "List[node]", "required": False},
         "z": {
@@ -63,6 +67,11 @@ SCHEMA = Schema(parameter_schema(NODE, collect_types(NODE)))
         ({"u": "7"}, {"u": 7}),
         ({"u": "[7]"}, {"u": [7]}),
         ({"m": "7"}, {"m": 7}),
+        ({"p": 12.5}, {"p": "12.5"}),
+        ({"p": 0.1}, {"p": "0.1"}),
+        ({"p": -3}, {"p": "-3"}),
+        ({"w": [2, 1, 2]}, {"w": [2, 1]}),
+        ({"w": ["1", 1.0]}, {"w": [1]}),
         ({"n": None}, {}),
         ({"r": [{"v": "1"}]}, {"r": [{"v": 1}]}),
         ({"z": '{"v": "1"}'}, {"z": {"v": 1}}),
@@ -111,6 +120,9 @@ def test_lossless_changes(given: Any, meant: Any) -> None:
         {"i": "3"},
         {"o": None, "unknown": None},
         {"k": "maybe"},
+        {"p": "1,5"},
+        {"p": True},
+        {"v": [1, 1.0]},
         "text",
         ["n"],
     ],
@@ -133,6 +145,8 @@ def test_nothing_is_guessed(given: Any) -> None:
         {"any": None},
         {"m": None},
         {"f": 2.0},
+        {"q": 2.5},
+        {"v": [1, True, "1"]},
         {"any": 2.0},
         {"k": True},
         {"c": "a"},
@@ -186,3 +200,33 @@ def test_unions_inside_unions_end() -> None:
         value = {"a": [value]}
     assert ({"x": value}, ()) == checked.coerce({"x": value})
     assert checked.problems({"x": value})
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("PT5M", 300),
+        ("P1DT2H0.5S", 93600.5),
+        ("P2W", 1209600),
+        (" -PT1.5S ", -1.5),
+        ("60", 60),
+        ("P1M", None),
+        ("P1Y", None),
+        ("P", None),
+        ("P1DT", None),
+        ("PT5", None),
+        ("5M", None),
+    ],
+)
+def test_durations_become_seconds(text: str, seconds: float | None) -> None:
+    """Those of ISO 8601, but no months and years, which differ in length."""
+    checked = Schema({"type": "number", "format": "seconds"})
+    value, notes = checked.coerce(text)
+    assert value == (text if seconds is None else seconds)
+    assert bool(notes) is checked.valid(value) is (seconds is not None)
+
+
+def test_D4_strict_asks_for_a_decimal_in_quotes() -> None:
+    """Where a number is not coerced, the model reads what to write."""
+    (problem,) = SCHEMA.problems({"p": 12.5}, strict=True)
+    assert problem.expected == 'a decimal number in quotes, such as "1.1"'

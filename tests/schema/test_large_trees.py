@@ -80,7 +80,8 @@ def test_values_of_ordinary_depth_are_no_problem() -> None:
     for _ in range(180):
         value = [value]
     found: list[NotationProblem] = []
-    node = {"type": {"a": {"type": "Any", "default": value, "enum": [value]}}}
+    field = {"type": "Any", "default": value, "enum": [value], "required": False}
+    node = {"type": {"a": field}}
     schema = parameter_schema(node, problems=found)
     assert found == []
     assert schema["properties"]["a"]["default"] == value

@@ -177,6 +177,44 @@ def test_tagged_union() -> None:
     assert {("r",): "number"} == told(checked, {"kind": "circle", "r": "x"})
 
 
+def pet(kind: str, field: str, **more: Any) -> dict[str, Any]:
+    properties = {"size": {"enum": [1, 2]}, "kind": {"const": kind}, field: {}}
+    return {"type": "object", "properties": {**properties, **more}} | {
+        "required": ["kind", field],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "place", "expected"),
+    [
+        ({"kind": "fish"}, ("kind",), 'one of "cat", "dog"'),
+        ({"kind": ["cat"], "lives": 1}, ("kind",), 'one of "cat", "dog"'),
+        ({"lives": 9}, ("kind",), 'one of "cat", "dog" (required)'),
+        ({"kind": "cat"}, ("lives",), "Any (required)"),
+        ({"kind": "dog", "bark": 1, "lives": 9}, ("lives",), "only these keys: "),
+        ({"kind": "dog", "bark": 1, "size": 3}, ("size",), "one of 1, 2"),
+        (5, (), "Union[{size?: Literal[1, 2]"),
+    ],
+)
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_D7_the_tag_of_a_union_explains(
+    keyword: str, value: Any, place: Any, expected: str
+) -> None:
+    """A wrong tag is the only problem; a right one chooses the object."""
+    arms = [pet("cat", "lives"), pet("dog", "bark"), {"type": "null"}]
+    (problem,) = Schema({keyword: arms}).problems(value)
+    assert problem.path == place
+    assert problem.expected.startswith(expected)
+
+
+def test_D7_a_tag_that_may_be_omitted() -> None:
+    """Without it, the object that may omit it is meant."""
+    cat, dog = pet("cat", "lives"), pet("dog", "bark")
+    told_ = told(Schema({"anyOf": [{**cat, "required": ["lives"]}, dog]}), {})
+    assert told_ == {("lives",): "Any (required)"}
+
+
 def test_holes() -> None:
     """What an unresolved reference decides is left out; the rest is told."""
     checked = schema(

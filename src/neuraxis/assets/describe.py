@@ -92,7 +92,7 @@ def _parts(container: Any) -> list[Any]:
 
 
 def _attribute_or(tell: Callable[[Any], T], value: Any, otherwise: T) -> T:
-    """Return a native object's attribute, or None if reading it fails.
+    """Return a native object's attribute; `otherwise` if reading it fails.
 
     A closed file or connection may raise anything, and is still the result of a
     command that worked.

@@ -1,15 +1,16 @@
 """Convert a value to JSON for the model, if possible (rule B57).
 
 JSON types with text keys and finite numbers stay unchanged; dates, UUIDs, paths,
-decimals, enums, dataclasses, pydantic models, sets and numpy scalars are converted by
-a fixed rule. Anything else (arrays, tables, pictures, bytes, NaN, cycles) has no JSON
-form: the result becomes an asset.
+decimals, enums, dataclasses, pydantic models, sets, deques, ranges, views of dicts and
+numpy scalars are converted by a fixed rule. Anything else (arrays, tables, pictures,
+bytes, NaN, cycles) has no JSON form: the result becomes an asset.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections import deque
+from collections.abc import Iterator, Mapping, Set, ValuesView
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -70,11 +71,13 @@ def holds_objects(value: Any) -> bool:
 
 
 def drain(value: Any) -> Any:
-    """Return the items of an iterator as a list; other values unchanged.
+    """Return an iterator or view as a list; other values unchanged.
 
     Raises:
         ValueError: it yields more than `STREAM_ITEMS` items.
     """
+    if isinstance(value, ValuesView):
+        return list(cast("ValuesView[Any]", value))
     kind = cast("type[Any]", type(value))
     if not hasattr(kind, "__next__") or hasattr(value, "read"):  # `read`: a file
         return value
@@ -154,7 +157,7 @@ def _object(value: Any, depth: int, budget: list[int]) -> Json:
             return _mapping(cast("Mapping[Any, Any]", value), depth, budget)
         case Set():
             return _set_to_list(cast("Set[Any]", value), depth, budget)
-        case tuple() | list():
+        case tuple() | list() | deque() | range() | ValuesView():
             return _items(cast("Any", value), depth, budget)
         case _ if isinstance(value, Struct) or hasattr(value, _OF_DATACLASS):
             return _mapping(_fields(value), depth, budget)

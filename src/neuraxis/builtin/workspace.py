@@ -50,9 +50,9 @@ def read_text(context: Context, file_path: str, limit: int) -> str:
     decoded = text_of(data)
     if decoded is None:
         raise CommandError(
-            f"{file_path!r} is no text file: {len(data)} bytes, neither in UTF-8 nor "
-            "in UTF-16 or Windows-1252. A picture or a table is read by a command of "
-            "its own."
+            f"{file_path!r} is not a text file ({len(data)} bytes): it is not UTF-8, "
+            "UTF-16, UTF-32 or Windows-1252. A picture or a table is read by a command "
+            "of its own."
         )
     text, encoding = decoded
     if encoding != UTF_8:

@@ -33,7 +33,7 @@ def plan_not_run(calls: Iterable[tuple[str, Json]], why: str) -> str:
 
 
 def budget_exhausted(what: str, limit: float, *, tool: str = "") -> CallError:
-    """Report that a limit of the run was reached; `tool`: the one that it is for."""
+    """Report that a limit of the run was reached; `tool`: whose limit."""
     rest = "No more calls are run. Answer the user with what there is."
     if tool:
         rest = f"{tool} is not run again; other commands are. Go on without it."

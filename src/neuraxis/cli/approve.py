@@ -1,8 +1,8 @@
 """Ask for approval of a call or plan on the terminal.
 
 The question shows the exact call, or the calls of a plan in their order, each
-argument with its origin; all of it is made inert first. Anything but a typed yes
-refuses.
+argument with its origin; all of it is made inert first. Only a typed yes at the end
+of it runs anything.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ import sys
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, cast
 
-from neuraxis.cli.display.text import columns, echo, folded
+from neuraxis.cli.display.text import columns, echo, folded, height
 from neuraxis.formatting import visible
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
     from neuraxis.events import ApprovalAsked
 
-_PAGE = 40
-"""Maximum lines of a question's page."""
+_YES, _NO = ("y", "yes"), ("n", "no")
 _LETTERS = "abcdefghijklmopqrstuvwxz"
 """Letters that accept a wider offer: not yes, no or a call's number."""
 
@@ -52,48 +51,61 @@ def _terminal() -> IO[str]:
 
 
 async def ask_on_terminal(question_event: ApprovalAsked) -> bool | str:
-    """Ask for an approval; anything but yes refuses.
+    """Ask for an approval; only a yes or an offer's letter approves.
 
-    Everything that the approval covers is shown, page by page; a letter accepts a wider
-    offer. Ctrl-C ends the run.
+    Everything that the approval covers is shown, page by page. Ctrl-C ends the run.
     """
     with contextlib.ExitStack() as stack:
         source: IO[str] = sys.stdin
         if not source.isatty():  # piped input is not an answer
             source = stack.enter_context(_terminal())
-        _forget_typed(source)
-        *first, last = pages(question(question_event))
         offers = dict(zip(_LETTERS, question_event.offers, strict=False))
+        text = question(question_event)
+        for letter, offer_text in offers.items():
+            text += f"\n  {letter}: yes to {_one(offer_text)}"
+        *first, last = pages(text)
         prompt_text = "Run all of them" if question_event.plan else "Run it"
         if "files" in cast("dict[str, Json]", question_event.call):
             prompt_text = "Keep what it did"
+        prompt_text += f"? [{'/'.join(['y', 'N', *offers])}] "
         try:
             for page in first:
-                echo(f"{page}\n-- Enter: more, n: no -- ", err=True, nl=False)
-                if await _line(source) != "\n":
+                typed = await _typed(source, f"{page}\n-- Enter: more, n: no -- ")
+                if typed in _NO or typed is None:
                     return False
             echo(last, err=True)
-            for letter, offer_text in offers.items():
-                echo(f"  {letter}: yes to {_one(offer_text)}", err=True)
-            echo(
-                f"{prompt_text}? [{'/'.join(['y', 'N', *offers])}] ", err=True, nl=False
-            )
-            answer = await _line(source)
+            while (typed := await _typed(source, prompt_text)) not in ("", *_NO, None):
+                if typed in _YES or typed in offers:
+                    return offers.get(typed, True)
+                possible = ", ".join(["y", *offers])
+                echo(f"possible answers: {possible}; n or Enter is no", err=True)
         except asyncio.CancelledError:
             echo(err=True)  # Ctrl-C was pressed at the question
             raise
-    if not answer.endswith("\n"):
+    return False
+
+
+async def _typed(source: IO[str], prompt_text: str) -> str | None:
+    """Return what the user answers to a prompt; None: the input ended.
+
+    What was typed before the prompt was shown is no answer to it.
+    """
+    _forget_typed(source)
+    echo(prompt_text, err=True, nl=False)
+    line = await _line(source)
+    if not line.endswith("\n"):
         echo(err=True)  # After Ctrl-D the next output must begin on a new line.
-    reply = answer.strip().lower()
-    return offers.get(reply, reply in ("y", "yes"))
+        return None
+    return line.strip().lower()
 
 
 def pages(text: str) -> list[str]:
     """Return the complete question in pages that fit a screen."""
     lines = folded(text, columns() - 1, exact=True)
-    if len(lines) <= _PAGE:
+    most = max(1, height() - 1)  # the last line is for the prompt
+    if len(lines) <= most:
         return [text]
-    return ["\n".join(lines[at : at + _PAGE]) for at in range(0, len(lines), _PAGE)]
+    return ["\n".join(lines[at : at + most]) for at in range(0, len(lines), most)]
 
 
 def question(asked: ApprovalAsked) -> str:

@@ -119,7 +119,7 @@ def call(
 
 
 def _name_workspace(pairs: Sequence[tuple[str, str]], workspace: Path) -> None:
-    """Say where commands look for files, if one of this folder was named."""
+    """Say where commands look for files, if one here was named."""
     for _, value in pairs:
         with suppress(OSError, ValueError):
             if Path(value).is_file() and not (workspace / value).exists():

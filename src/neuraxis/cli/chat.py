@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from neuraxis.call_errors.checking import for_person
 from neuraxis.cli.continue_session import resume_options, session_to_continue
-from neuraxis.cli.display.text import echo, short
+from neuraxis.cli.display.text import echo, one_line
 from neuraxis.cli.options import Choices, session_options, settings_of
 from neuraxis.cli.run import ask, open_session, question_lines
 from neuraxis.errors import ConfigError, NeuraxisError
@@ -38,7 +39,8 @@ HELP = """/help           this list
 /session        show this conversation's id
 /quit           end (also Ctrl-D)
 
-Ctrl-C stops an answer, or drops what you typed. End a line with \\ to continue it."""
+Ctrl-C stops an answer, or drops what you typed.
+End a line with \\ to continue it."""
 _SHOWN = 1_000
 """Maximum characters of an earlier request or answer."""
 _END = ("/quit", "/exit")
@@ -146,7 +148,7 @@ def _talk(talk: Conversation) -> None:
         try:
             talk.take(line)
         except KeyboardInterrupt:
-            echo("stopped", err=True)
+            echo("stopped; /resume continues it", err=True)
 
 
 def _reader() -> Callable[[], str]:
@@ -206,9 +208,18 @@ def _plugins(talk: Conversation, rest: str) -> None:
 
 
 def _assets(talk: Conversation, rest: str) -> None:
-    listing = talk.session.assets.listing()
-    for meta in listing:
-        echo(short(meta, 200))
+    from neuraxis.assets.in_words import in_words
+
+    assets = talk.session.assets
+    listing = assets.listing()
+    for entry in listing:
+        asset_id = str(entry["asset_id"])
+        try:
+            what = in_words(_object(talk, asset_id))
+        except ConfigError:
+            what = "lost"
+        name = assets.name(asset_id) or f"from {entry['from']}"
+        echo(one_line(f"{asset_id}  {name}: {what} ({entry['size']})"))
     if not listing:
         echo("there are no objects yet", err=True)
 
@@ -216,7 +227,12 @@ def _assets(talk: Conversation, rest: str) -> None:
 def _object(talk: Conversation, name: str) -> Any:
     if name not in talk.session.assets.ids:
         raise ConfigError(f"there is no object {name!r} here; /assets lists them")
-    content: Any = talk.session.assets.native(name).get("content")
+    from neuraxis.assets.store import ReferenceLost
+
+    try:
+        content: Any = talk.session.assets.native(name).get("content")
+    except ReferenceLost as lost:
+        raise ConfigError(for_person(lost.error.message)) from None
     return content.get("response", content) if hasattr(content, "get") else content
 
 

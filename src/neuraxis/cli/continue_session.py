@@ -60,7 +60,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
 def _last_conversation(
     journal: Journal, infos: Sequence[SessionInfo], workspace: Path
 ) -> str | None:
-    """Return the last session with a request in this folder, else the last one.
+    """Return this folder's last session with a request, else the last.
 
     Raises:
         ConfigError: all with a request have their files in other folders.

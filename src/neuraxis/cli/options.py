@@ -155,6 +155,10 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
         "later step uses. Default: all.",
     ),
 }
+journal_option = click.option(
+    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
+)
+"""The option of commands that read sessions."""
 CALLS = (
     "plugin", "no_builtin", "strict", "workspace", "journal", "allow_host", "yes_to",
 )  # fmt: skip

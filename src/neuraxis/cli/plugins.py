@@ -223,7 +223,7 @@ def lock(
             echo(f"    {line}", err=True)
     write_lock(file, entries)
     added = [name for name in entries if before is None or name not in before]
-    new = f", new: {', '.join(added)}" * bool(added)
+    new = f", new: {', '.join(added)}" if added else ""
     echo(f"{file}: {counted(len(entries), 'plugin')}{new}")
     return 1 if refused else 0
 

@@ -13,6 +13,7 @@ from neuraxis.cli.continue_session import resume_options, session_to_continue
 from neuraxis.cli.display.text import echo, echo_file, echo_json, inert, one_line
 from neuraxis.cli.options import (
     Choices,
+    journal_path,
     make_session,
     session_options,
     settings_of,
@@ -36,7 +37,7 @@ EXIT = {
     "answered": 0, "failed": 1, "declined": 1, "budget": 3, "waiting": 6,
     "cancelled": 130,
 }  # fmt: skip
-_UNREAD = {
+UNREAD = {
     "malformed_reply", "truncated_reply", "duplicate_key", "receiver_id_not_allowed",
 }  # fmt: skip
 """Error codes after which the reply may have been no call."""
@@ -123,7 +124,15 @@ def run(
             attach_piped(session, is_asked_for="-" in attach)
         if not (quiet or as_json):
             say_who(session)
-        answer, code = ask(session, text, as_json=as_json, quiet=quiet, verbose=verbose)
+        try:
+            answer, code = ask(
+                session, text, as_json=as_json, quiet=quiet, verbose=verbose
+            )
+        except KeyboardInterrupt:
+            is_kept = journal_path(settings_of(choices)) != "memory"
+            if is_kept and session.journal.read(session.id):
+                echo(f"to continue: {resuming(session.id)}", err=True)
+            raise
         if not as_json:
             say_next(session)
         if save_plan is not None:
@@ -225,7 +234,7 @@ def ask(
         answer, code = _drive(session, request, live)
     finally:
         live.close()
-    show_answer(session, answer, quiet=False, printed=live.printed)
+    show_answer(session, answer, quiet=False, printed=live.printed, reply=live.reply)
     return answer, code
 
 
@@ -248,7 +257,7 @@ def _drive(
         nonlocal refused
         if isinstance(event, PlanChecked):
             codes = {cast("dict[str, Json]", item)["code"] for item in event.problems}
-            refused = bool(codes - _UNREAD) or (refused and bool(codes))
+            refused = bool(codes - UNREAD) or (refused and bool(codes))
         if watch is not None:
             watch(event)
 
@@ -305,12 +314,23 @@ def resuming(session: str) -> str:
 
 
 def show_answer(
-    session: Session, answer: Answer, *, quiet: bool, printed: str = ""
+    session: Session,
+    answer: Answer,
+    *,
+    quiet: bool,
+    printed: str = "",
+    reply: str = "",
 ) -> None:
-    """Show the answer, with tables and pictures, and what failed.
+    """Show the answer, with a table and pictures, and what failed.
 
-    The answer goes to standard output, everything else to standard error. What was
-    already printed is not repeated.
+    The answer goes to standard output, everything else to standard error.
+
+    Args:
+        session: the session of the run.
+        answer: the run's answer.
+        quiet: show nothing besides the answer.
+        printed: the beginning of the answer that was printed already.
+        reply: the model's last reply, with its references.
     """
     from neuraxis.cli.display.markdown import print_markdown
     from neuraxis.cli.display.objects import print_object
@@ -326,7 +346,26 @@ def show_answer(
     if quiet:
         return
     if stdout().isatty():
-        for asset in answer.assets:
-            print_object(asset.value)
+        for value in _beside(answer, reply):
+            print_object(value)
     for path in answer.files:
         echo_file(session.workspace / path)
+
+
+def _beside(answer: Answer, reply: str) -> Iterable[Any]:
+    """Return the table and the pictures to show after the answer.
+
+    Of each kind these are the objects that the answer refers to, else the last one. A
+    table that it refers to is part of its text.
+    """
+    from neuraxis.assets.embed import is_picture, is_table
+    from neuraxis.references.asset_ref import parse_embedded
+
+    named = {ref.asset_id for _, _, ref in parse_embedded(reply)}
+    objects = [(asset.id in named, asset.value) for asset in answer.assets]
+    tables = [(is_named, value) for is_named, value in objects if is_table(value)]
+    if not any(is_named for is_named, _ in tables):
+        yield from [value for _, value in tables[-1:]]
+    pictures = [(is_named, value) for is_named, value in objects if is_picture(value)]
+    chosen = [value for is_named, value in pictures if is_named]
+    yield from chosen or [value for _, value in pictures[-1:]]

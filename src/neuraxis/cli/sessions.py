@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
+from copy import copy
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import click
@@ -27,6 +28,7 @@ from neuraxis.cli.display.text import (
 from neuraxis.cli.options import (
     Choices,
     asset_folder,
+    journal_option,
     journal_path,
     pairs_of,
     session_options,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from neuraxis.journal import Journal, SessionInfo
 
 _LISTED = 20
-"""Sessions that `ls` shows without --all."""
+"""Sessions that `list` shows without --all."""
 _FOR_PROGRAMS = ("v", "key", "digest", "written", "parameters", "carried")
 """Fields of events that only --json shows."""
 
@@ -77,15 +79,13 @@ def _when(at: float) -> str:
     return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-@sessions.command()
-@click.option(
-    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
-)
+@sessions.command("list")
+@journal_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole list as JSON.")
 @click.option(
     "--all", "whole", is_flag=True, help=f"List all, not only the last {_LISTED}."
 )
-def ls(journal: str | None, as_json: bool, whole: bool) -> int:
+def list_(journal: str | None, as_json: bool, whole: bool) -> int:
     """List the sessions, the last used first.
 
     Each is shown with how its last request ended; `neuraxis sessions resume` continues
@@ -117,9 +117,7 @@ def ls(journal: str | None, as_json: bool, whole: bool) -> int:
 
 @sessions.command(short_help="Show everything that happened in one session.")
 @click.argument("session")
-@click.option(
-    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
-)
+@journal_option
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
 def show(session: str, journal: str | None, as_json: bool) -> int:
     """Show all events of SESSION (its id, or the beginning of it).
@@ -170,9 +168,7 @@ def _fields(event: Event | Unknown, written: Mapping[str, Json]) -> str:
 
 @sessions.command()
 @click.argument("session", required=False)
-@click.option(
-    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
-)
+@journal_option
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the questions as JSON lines."
 )
@@ -210,9 +206,7 @@ def pending(session: str | None, journal: str | None, as_json: bool) -> int:
     is_flag=True,
     help="Also give the question's widest offer, which `pending` shows.",
 )
-@click.option(
-    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
-)
+@journal_option
 def approve(
     session: str,
     question: str,
@@ -239,9 +233,7 @@ def approve(
 @click.argument("session")
 @click.argument("question")
 @click.argument("reason", default="")
-@click.option(
-    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
-)
+@journal_option
 def deny(session: str, question: str, reason: str, journal: str | None) -> int:
     """Deny QUESTION of SESSION; the model is told the REASON."""
     _answer(journal, session, question, allowed=False, reason=reason)
@@ -250,11 +242,9 @@ def deny(session: str, question: str, reason: str, journal: str | None) -> int:
 
 @sessions.command(short_help="Delete a session for good.")
 @click.argument("session")
-@click.option(
-    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
-)
+@journal_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def rm(session: str, journal: str | None, yes: bool) -> int:
+def delete(session: str, journal: str | None, yes: bool) -> int:
     """Delete SESSION: its events, stored objects and old versions of files.
 
     What its commands wrote to the workspace stays. There is no undo.
@@ -340,3 +330,14 @@ def resume(session: str, as_json: bool, quiet: bool, **options: Any) -> int:
         if not as_json:
             say_next(opened)
         return code
+
+
+def _keep_earlier_name(name: str, command: click.Command) -> None:
+    """Keep an earlier version's name of a command, without showing it."""
+    alias = copy(command)
+    alias.hidden = True
+    sessions.add_command(alias, name)
+
+
+_keep_earlier_name("ls", list_)
+_keep_earlier_name("rm", delete)

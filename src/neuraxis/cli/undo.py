@@ -13,24 +13,23 @@ from neuraxis.cli.continue_session import existing_journal, session_in
 from neuraxis.cli.display.text import echo, one_line, short
 from neuraxis.cli.options import (
     Choices,
+    journal_option,
     journal_path,
     settings_of,
 )
 from neuraxis.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from neuraxis.events import Event, Unknown
     from neuraxis.journal import Entry, Journal, SessionInfo
-    from neuraxis.sandbox.files.history import Undone
+    from neuraxis.sandbox.files.history import FileHistory, Undone
 
 
 @click.command()
 @click.option("-s", "--session", "given", help="A session's id, or its beginning.")
-@click.option(
-    "--journal", type=click.Path(), help="Where sessions are recorded: a SQLite file."
-)
+@journal_option
 @click.option(
     "--yes", is_flag=True, help="Also restore files that were changed since then."
 )
@@ -57,9 +56,14 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
             infos = [info for info in infos if info.session == session_id]
         elsewhere: list[_Change] = []
 
+        def is_here(events: Sequence[Event | Unknown]) -> bool:
+            where = _workspace(events).resolve()
+            return (
+                given is not None or where == usual or where.is_relative_to(Path.cwd())
+            )
+
         def is_meant(change: _Change) -> bool:
-            where = _workspace(change.events).resolve()
-            if given is not None or where == usual or where.is_relative_to(Path.cwd()):
+            if is_here(change.events):
                 return True
             elsewhere.append(change)
             return False
@@ -67,12 +71,12 @@ def undo(given: str | None, journal: str | None, yes: bool) -> int:
         while (last := _last_of(opened, infos, is_meant)) is not None:
             undone = _undo(opened, last, Path(path), usual, yes)
             if undone.run:  # else its files are as they were before
-                request = last.requests.get(undone.run)
-                what = short(request) if request else "the calls"
-                echo(f"undoing {what} of session {last.session}", err=True)
                 return show_undone(undone)
+        is_undone = any(_has_undone(opened, info, is_here) for info in infos)
     where = f"session {infos[0].session}" if given else f"the journal {path}"
     text = f"nothing to undo: no run in {where} changed a file"
+    if is_undone:
+        text = f"nothing to undo: each run in {where} that changed a file is undone"
     if elsewhere:
         other = max(elsewhere, key=lambda change: change.at)
         folder = one_line(str(_workspace(other.events)))
@@ -139,9 +143,22 @@ def _last_change(session: str, entries: Sequence[Entry]) -> _Change | None:
     return _Change(session=session, events=events, requests=requests, at=max(times))
 
 
+def _has_undone(
+    journal: Journal,
+    info: SessionInfo,
+    is_here: Callable[[Sequence[Event | Unknown]], bool],
+) -> bool:
+    """Return whether a run of a session was undone."""
+    from neuraxis.events import RunUndone
+
+    events = [entry.event for entry in journal.read(info.session)]
+    return any(isinstance(event, RunUndone) for event in events) and is_here(events)
+
+
 def _undo(
     journal: Journal, last: _Change, path: Path, usual: Path, yes: bool
 ) -> Undone:
+    from neuraxis.events import RunUndone
     from neuraxis.sandbox.files.history import FileHistory
     from neuraxis.sandbox.files.versions import VersionStore, versions_root
     from neuraxis.session.workspace import budget_of
@@ -150,13 +167,53 @@ def _undo(
     if where.resolve() != usual:
         echo(f"the files are in {one_line(str(where))}", err=True)
     session, budget = last.session, budget_of(settings)
-    files = FileHistory(
-        where,
-        VersionStore(versions_root(path, None), session, budget),
-        lambda event: journal.append(session, event, durable=True),
-    )
+    left, said = {*last.requests}, set[int]()
+
+    def record(event: Event) -> None:
+        journal.append(session, event, durable=True)
+        if isinstance(event, RunUndone):
+            left.discard(event.run)
+
+    def say(run: int) -> None:
+        if run and run not in said:
+            said.add(run)
+            request = last.requests.get(run)
+            what = short(request) if request else "the calls"
+            echo(f"undoing {what} of session {session}", err=True)
+
+    def agrees(name: str) -> bool:
+        run = max(left)  # `undo` takes the last one first
+        say(run)
+        return yes or _agrees(name, _lines_lost(files, last, run, name))
+
+    store = VersionStore(versions_root(path, None), session, budget)
+    files = FileHistory(where, store, record)
     files.replay(last.events)
-    return files.undo(lambda name: yes or _agrees(name))
+    undone = files.undo(agrees)
+    say(undone.run)
+    return undone
+
+
+def _lines_lost(files: FileHistory, last: _Change, run: int, name: str) -> list[str]:
+    """Return the lines that a file would lose, formatted for display."""
+    from neuraxis import call_errors
+    from neuraxis.events import FileChanged
+    from neuraxis.parsing import encodings
+    from neuraxis.sandbox.files.history import turning_point
+    from neuraxis.sandbox.files.removed_lines import lost_lines, text_of
+
+    changes = [
+        event
+        for event in last.events
+        if isinstance(event, FileChanged) and (event.run, event.path) == (run, name)
+    ]
+    digest = turning_point(changes).before
+    before = files.store.get(digest) if digest else None
+    old = encodings.text_of(before or b"")
+    text, why = text_of(files.workspace, name)
+    if why:
+        return [call_errors.lines_not_shown(name, why)]
+    return lost_lines(name, text, old[0].splitlines() if old else ())
 
 
 def _workspace(events: Sequence[Event | Unknown]) -> Path:
@@ -168,11 +225,13 @@ def _workspace(events: Sequence[Event | Unknown]) -> Path:
     raise ConfigError("the session does not record its workspace")
 
 
-def _agrees(name: str) -> bool:
+def _agrees(name: str, lost: Iterable[str]) -> bool:
     from neuraxis.cli.approve import is_somebody_there
 
     if not is_somebody_there():
         return False
+    for line in lost:
+        echo(f"    {one_line(line)}", err=True)
     text = f"{one_line(name)} was changed after the run. Overwrite it?"
     return click.confirm(text, default=False, err=True)
 

@@ -75,7 +75,7 @@ class MemoryJournal:
 
 
 def session_title(events: Iterable[Event]) -> str:
-    """Return the beginning of the first message, or else the called commands."""
+    """Return the beginning of the user's first message, or the called commands."""
     plans: list[PlanChecked] = []
     for event in events:
         if isinstance(event, MessageSent) and event.sender == "user":

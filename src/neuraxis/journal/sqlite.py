@@ -191,7 +191,8 @@ class SqliteJournal:
                 rows = connection.execute(
                     "SELECT session, min(at), max(at), count(*), coalesce((SELECT body "
                     "FROM events AS e WHERE e.session = events.session AND e.type = "
-                    "'message' ORDER BY seq LIMIT 1), (SELECT body FROM events AS e "
+                    "'message' AND json_extract(body, '$.sender') = 'user' "
+                    "ORDER BY seq LIMIT 1), (SELECT body FROM events AS e "
                     "WHERE e.session = events.session AND e.type = 'plan_checked' "
                     "ORDER BY seq LIMIT 1)), (SELECT body FROM events AS e "
                     "WHERE e.session = events.session AND e.type IN ('message', "
@@ -283,7 +284,7 @@ def _is_open(session: str) -> str:
 
 
 def _title(event: Mapping[str, Json]) -> str:
-    """Return the title from the first message, else from the first plan."""
+    """Return the title from the user's first message, or the first plan."""
     if "steps" in event:
         return calls_title(event["steps"])
     return short_title(str(event.get("content", "")))

@@ -19,7 +19,7 @@ from neuraxis.messages import Message, Part, Prompt
 if TYPE_CHECKING:
     from neuraxis.models import Model
 
-MOST_BYTES = 15_000_000
+PARTS_BYTES = 15_000_000
 """Maximum bytes of pictures and files in a prompt; the oldest become words."""
 _PARTS = attrgetter("parts")
 
@@ -39,7 +39,7 @@ def with_shown(prompt: Prompt, is_seen: Callable[[Part], bool]) -> Prompt:
     if not any(map(_PARTS, prompt.messages)):
         return prompt
     messages: list[Message] = []
-    room = MOST_BYTES
+    room = PARTS_BYTES
     for message in reversed(prompt.messages):
         shown: list[Part] = []
         for part in message.parts:

@@ -73,10 +73,10 @@ _LOCK = threading.Lock()
 
 
 def shared_limit(
-    url: str, key_env: str, model: str, per_minute: int | None
+    url: str, account: str, model: str, per_minute: int | None
 ) -> RateLimit:
-    """Return the shared rate limit of a server, key and model."""
-    key = (url, key_env, model, per_minute or 0)
+    """Return the shared rate limit of a server, account and model."""
+    key = (url, account, model, per_minute or 0)
     with _LOCK:
         limit = _LIMITS.get(key)
         if limit is None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from msgspec.structs import replace
 
@@ -28,6 +28,7 @@ from neuraxis.plugins.functions.hint_kinds import UNREADABLE, NoType
 from neuraxis.plugins.functions.hints import understand
 from neuraxis.plugins.functions.instances import FillsSecrets, close_of
 from neuraxis.plugins.functions.source_location import spot_of
+from neuraxis.plugins.manifest.defaults import fill_defaults
 from neuraxis.plugins.registry import BUILTIN, FILE_NAME, Command, Plugin
 from neuraxis.plugins.source import BUILTIN_PREFIX, is_builtin
 from neuraxis.plugins.source_files import import_file, raised
@@ -273,19 +274,20 @@ def _from_folder(
         return Plugin(spec=spec, commands=commands, problems=problems)
     try:
         holder = holder_of(spec, module, code, secrets)
-        commands = _commands(spec, holder, module, code)
+        commands, warnings = _commands(spec, holder, module, code)
     except ManifestError as error:
         # An unused key may explain why code and description disagree.
         all_problems = (*problems, *as_given(error.problems, code))
         raise ManifestError(all_problems) from error
-    problems = (*problems, *misnamed(spec, module))
+    problems = (*problems, *as_given(warnings, code), *misnamed(spec, module))
     close = None if holder is module else close_of(holder, commands)
     return Plugin(spec=spec, commands=commands, problems=problems, close=close)
 
 
 def _commands(
     spec: PluginSpec, holder: Any, module: ModuleType, code: Path
-) -> dict[str, Command]:
+) -> tuple[dict[str, Command], list[ManifestProblem]]:
+    """Return the commands and the warnings about them."""
     names = {item.name for item in spec.commands}
     reconcile = None if "reconcile" in names else getattr(holder, "reconcile", None)
     general = getattr(holder, "command", None) if "command" not in names else None
@@ -310,9 +312,9 @@ def _commands(
         if callable(reconcile):
             command.reconcile = reconcile
         commands[item.name] = command
-    if problems:
+    if any(problem.severity == "error" for problem in problems):
         raise ManifestError(tuple(problems))
-    return commands
+    return commands, problems
 
 
 def _suggest_function(name: str, holder: Any, module: ModuleType) -> str:
@@ -342,7 +344,9 @@ def _dispatched(
     return Command(
         plugin=spec,
         spec=item,
-        run=partial(general, item.name) if takes_value else run,
+        run=fill_defaults(
+            partial(general, item.name) if takes_value else run, item.parameters
+        ),
         is_async=caller.is_async,
     )
 
@@ -354,7 +358,11 @@ def _named(
     caller = caller_of(function)
     _check_hints(function, caller)
     if item.parameters.get("type") != "object":
-        return _command(spec, item, caller, caller.run), []
+        whole = item.parameters
+        is_filled = "default" in whole or "x-optional" not in whole
+        missing = () if is_filled else caller.required[:1]
+        problems = [_omissible(code, function, name) for name in missing]
+        return _command(spec, item, caller, caller.run), problems
     renamed = _renamed(item, caller)
     names_given = {renamed.get(name, name) for name in item.parameter_names}
     plain = getattr(getattr(function, "__func__", None), "__code__", None)
@@ -377,8 +385,24 @@ def _named(
         for name in caller.required
         if name not in names_given
     ]
+    missing = [
+        name
+        for name in item.parameter_names
+        if name not in item.defaults
+        and name not in item.parameters.get("required", ())
+        and renamed.get(name, name) in caller.required
+    ]
+    problems += [_omissible(code, function, name) for name in missing]
     run = _renaming(caller.run, renamed) if renamed else caller.run
     return _command(spec, item, caller, run), problems
+
+
+def _omissible(code: Path, function: Any, name: str) -> ManifestProblem:
+    message = (
+        f"{function.__name__}() needs {name!r}, which the manifest makes optional; "
+        "give it a default here or there, or leave required: false out"
+    )
+    return _problem(code, message, severity="warning")
 
 
 def _check_hints(function: Callable[..., Any], caller: Caller) -> None:
@@ -405,7 +429,7 @@ def _command(
     return Command(
         plugin=spec,
         spec=item,
-        run=run,
+        run=fill_defaults(run, item.parameters),
         is_async=caller.is_async,
         context_name=caller.context_name,
         deps=caller.deps,
@@ -431,5 +455,12 @@ def _renaming(
     return call
 
 
-def _problem(code: Path, message: str, line: int = 0) -> ManifestProblem:
-    return ManifestProblem(file=str(code), line=line, message=message)
+def _problem(
+    code: Path,
+    message: str,
+    line: int = 0,
+    severity: Literal["error", "warning"] = "error",
+) -> ManifestProblem:
+    return ManifestProblem(
+        file=str(code), line=line, message=message, severity=severity
+    )

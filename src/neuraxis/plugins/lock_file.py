@@ -115,7 +115,7 @@ def read_lock(file: Path, *, replacing: Sequence[str] = ()) -> Locked | None:
 
 def write_lock(file: Path, plugins: Locked) -> None:
     """Write the lock file atomically."""
-    tree = {"version": VERSION, "plugins": {name: plugins[name] for name in plugins}}
+    tree = {"version": VERSION, "plugins": dict(plugins)}
     beside = file.with_name(file.name + ".new")
     text = json.dumps(tree, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     beside.write_text(text, encoding="utf-8")

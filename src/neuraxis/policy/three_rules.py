@@ -36,7 +36,7 @@ from neuraxis.specs import Json
 
 
 def by_rules(facts: Facts, *, mild: bool = False) -> Decision:
-    """Decide by the three rules; `mild`: only destroying deeds are asked about."""
+    """Decide by the three rules; `mild`: ask only about effects that destroy."""
     marks, effects = facts.marks, facts.step.command.spec.effects
     if effects.kind == "none" and not (marks.sends_out or marks.trusted_only):
         return ALLOWED
@@ -122,7 +122,8 @@ def _out(
     target, places = facts.step.tool, facts.marks.sends_out
     values = (value for _, value in sent_values(facts.arguments, places))
     sent = [value for value in values if value is not None]
-    # a yes for a host is one for all, and other texts may go elsewhere: to a search
+    # a host is offered only if every value goes there: a text that is no address may
+    # go elsewhere, for example to a search engine
     hosts = {host_of(value) if is_web_address(value) else "" for value in sent}
     host = hosts.pop() if len(hosts) == 1 else ""
     paths = [path or places[0] for path in paths]  # a loop's list is no argument
@@ -148,7 +149,8 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
     if effects.asks_inside:
         return None
     free = bool(origins.read) and is_free_file_use(facts)
-    # of a file of the user's another reason tells
+    # last come the user's files that would change: the question gives a reason of its
+    # own for them
     for item in sorted(facts.traced, key=lambda one: _is_risky(one, facts)):
         is_free = item.how in ("file", "near") or (free and item.how == "literal")
         if is_free or not is_outside(item.label) or not _is_unsaid(item, facts):
@@ -208,7 +210,8 @@ def _is_unsaid(item: Traced, facts: Facts) -> bool:
     inside = [leaf for at, leaf in found if whole or is_covered(places, at)]
     if inside:
         return not all(is_own(leaf, words) for leaf in inside)
-    # an object has what it has in that place, and nothing is nobody's word
+    # nothing stands in that place: an object or a list has no such part, and of any
+    # other value it is unknown whether it is the user's
     return whole or not isinstance(value, dict | list | tuple)
 
 

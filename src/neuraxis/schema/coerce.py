@@ -16,6 +16,8 @@ from typing import Any, cast
 from neuraxis.formatting import path_text, quote
 from neuraxis.messages import Path
 from neuraxis.parsing import strict_json
+from neuraxis.schema.describe import SECONDS
+from neuraxis.schema.formats import duration_seconds
 from neuraxis.schema.navigate import Node, as_node, child, kinds, resolved
 from neuraxis.specs import Json
 
@@ -90,6 +92,9 @@ class _Coercion:
             and value.is_integer()
         ):
             value = _noted(path, value, _whole(value), notes)
+        elif type(value) in (int, float) and _is_decimal(node, allowed):
+            written = value if isinstance(value, int) else repr(value)
+            value = _noted(path, value, str(decimal.Decimal(written)), notes)
         if isinstance(value, dict):
             return self.object(node, cast("dict[str, Any]", value), path, notes, depth)
         if isinstance(value, list):
@@ -140,6 +145,12 @@ class _Coercion:
                 inner = self.value(subschema, item, (*path, index), notes, depth + 1)
             different = different or inner is not item
             changed.append(inner)
+        if node.get("uniqueItems") is True:
+            # keyed by text: 1, 1.0 and True are equal but three values
+            unique = list({repr(item): item for item in changed}.values())
+            if len(unique) < len(changed):
+                notes.append(f"{path_text(path)}: repeated items -> left out")
+                return unique
         return changed if different else value
 
     def union(
@@ -197,6 +208,9 @@ class _Coercion:
                 allowed = _member_kinds(choices)
         if "string" in allowed or not allowed:
             return value
+        seconds = duration_seconds(value) if node.get("format") == SECONDS else None
+        if seconds is not None:
+            return _noted(path, value, seconds, notes)
         readings = {
             repr(reading): reading
             for kind in allowed
@@ -216,6 +230,11 @@ class _Coercion:
 def _whole(value: float) -> int:
     """Return the exact integer as written: 1e23 is 10**23."""
     return int(decimal.Decimal(repr(value)))
+
+
+def _is_decimal(node: Node, allowed: tuple[str, ...]) -> bool:
+    is_text = "string" in allowed and {"integer", "number"}.isdisjoint(allowed)
+    return is_text and node.get("format") == "decimal"
 
 
 def _member_kinds(members: list[Json]) -> tuple[str, ...]:

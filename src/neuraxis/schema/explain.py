@@ -10,10 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import Struct
+
 from neuraxis.formatting import nearest, quote, type_name
 from neuraxis.messages import Path, Problem
-from neuraxis.schema.describe import LIMIT_TEXT, key_text, limit_text, type_text
-from neuraxis.schema.navigate import Node, as_node, pointed, resolved
+from neuraxis.schema.describe import (
+    LIMIT_TEXT,
+    key_text,
+    limit_text,
+    members_of,
+    type_text,
+)
+from neuraxis.schema.navigate import Node, arms, as_node, kinds, pointed, resolved
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -53,7 +61,10 @@ def _explain(
             unexpected: list[str] = cast("Any", error.kind).unexpected
             return [_unknown_key(key, path, node, part) for key in unexpected]
         case "anyOf" | "oneOf":
-            meant = _meant_arm(error, path) if depth < 8 else None
+            tag = _tag(node, root, part)
+            meant = _meant_arm(error, path, tag) if depth < 8 else None
+            if tag is not None and not tag.arms:
+                return [_wrong_tag(tag, path, cast("dict[str, Any]", part))]
             if meant is not None:
                 return [
                     problem
@@ -135,13 +146,67 @@ def _opaque(node: Node) -> str:
     return f"a reference to an asset of the class {node.get('x-type')}"
 
 
-def _meant_arm(error: ValidationError, path: Path) -> list[ValidationError] | None:
+class _Tag(Struct, frozen=True):
+    """Property that tells a union's objects apart: `kind` of `{"kind": "cat"}`."""
+
+    name: str
+    members: list[Json]
+    arms: list[int]
+    """Indices of the arms that the given value selects: none or one."""
+
+
+def _tag(node: Node, root: Node, value: Any) -> _Tag | None:
+    """Return the fixed-value property that a union's objects share."""
+    if not isinstance(value, dict):
+        return None
+    entries = cast("dict[str, Any]", value)
+    objects = {
+        index: arm
+        for index, arm in enumerate(arms(node, root))
+        if not kinds(arm) or "object" in kinds(arm)
+    }
+    fields = [as_node(arm.get("properties")) or {} for arm in objects.values()]
+    for name in fields[0] if len(fields) > 1 else ():
+        tags = [resolved(as_node(one.get(name)) or {}, root) for one in fields]
+        if not all("enum" in tag or "const" in tag for tag in tags):
+            continue
+        allowed = dict(zip(objects, map(members_of, tags), strict=True))
+        if name in entries:
+            chosen = [i for i in allowed if _holds(allowed[i], entries[name])]
+        else:  # an object that may omit it could be meant
+            chosen = [i for i in objects if name not in objects[i].get("required", ())]
+        if len(chosen) < 2:
+            members = [one for inner in allowed.values() for one in inner]
+            return _Tag(name=name, members=members, arms=chosen)
+    return None
+
+
+def _holds(members: list[Json], value: Any) -> bool:
+    return any(value == one and type(value) is type(one) for one in members)
+
+
+def _wrong_tag(tag: _Tag, path: Path, value: dict[str, Any]) -> Problem:
+    members = [m for i, m in enumerate(tag.members) if m not in tag.members[:i]]
+    node: dict[str, Json] = {"enum": members}
+    if tag.name not in value:
+        return _missing(tag.name, path, {"properties": {tag.name: node}}, {})
+    given, texts = value[tag.name], [m for m in members if isinstance(m, str)]
+    close = nearest(given, texts) if isinstance(given, str) else ()
+    return _problem((*path, tag.name), type_text(node), given, "enum", close)
+
+
+def _meant_arm(
+    error: ValidationError, path: Path, tag: _Tag | None
+) -> list[ValidationError] | None:
     """Return the errors of the intended arm; None if unclear.
 
-    It is the only arm whose type fits, or the one of those with the fewest errors.
+    It is the arm that a tag selects, the only arm whose type fits, or the one of those
+    with the fewest errors.
     """
     context: Any = getattr(error.kind, "context", None)
     groups = cast("list[list[ValidationError]]", context or [])
+    if tag is not None and len(tag.arms) == 1 and tag.arms[0] < len(groups):
+        return groups[tag.arms[0]]
     fitting = [arm for arm in groups if arm and not any(_other(e, path) for e in arm)]
     if len(fitting) > 1:
         # a tag such as `kind: circle` selects the intended arm
@@ -185,6 +250,8 @@ def _expected(error: ValidationError, keyword: str, node: Node) -> str:
         case "format":
             other = f"text of the format {kind.format}"
             return _FORMAT_TEXT.get(str(kind.format), other)
+        case "type" if node.get("format") == "decimal":
+            return _FORMAT_TEXT["decimal"]  # the type's name does not say "in quotes"
         case "type" | "enum" | "const" | "anyOf" | "oneOf" | "not":
             return type_text(node)
         case _:

@@ -15,6 +15,12 @@ from collections.abc import Callable
 
 _CLOCK = r"\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?"
 _TIME = re.compile(_CLOCK, re.ASCII)
+_DURATION = re.compile(
+    r"(?P<minus>-?)P(?=[\dT])(?:(?P<weeks>\d{1,9})W)?(?:(?P<days>\d{1,9})D)?"
+    r"(?:T(?=\d)(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?"
+    r"(?:(?P<seconds>\d{1,9}(?:\.\d{1,6})?)S)?)?",
+    re.ASCII,
+)
 _DATE_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{_CLOCK}", re.ASCII)
 
 
@@ -45,6 +51,18 @@ def _decimal(text: str) -> bool:
         return decimal.Decimal(text).is_finite()
     except decimal.InvalidOperation:
         return False
+
+
+def duration_seconds(text: str) -> float | None:
+    """Return the seconds of an ISO 8601 duration without years or months."""
+    found = _DURATION.fullmatch(text.strip())
+    if found is None:
+        return None
+    parts = found.groupdict()
+    minus = parts.pop("minus")
+    numbers = {name: float(part) for name, part in parts.items() if part}
+    seconds = datetime.timedelta(**numbers).total_seconds()
+    return -seconds if minus else seconds
 
 
 FORMATS: dict[str, Callable[..., bool]] = {

@@ -71,3 +71,24 @@ def test_complete_blocks_stay(text: str, later: str) -> None:
     end = complete_blocks(text)
     assert complete_blocks(text + later) >= end
     assert not text[:end].strip() or text[:end].endswith("\n")
+
+
+def test_a_table_without_room_goes_on_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its numbers were cut: `12395…`; each part begins with the first column."""
+    monkeypatch.setenv("COLUMNS", "80")
+    heads = " | ".join(f"amount_{n}" for n in range(10))
+    numbers = " | ".join(f"{1239570.5 * (n + 1)}" for n in range(10))
+    line = "|---" * 11
+    seen = _seen(f"| name | {heads} |\n{line}|\n| north | {numbers} |", monkeypatch)
+    assert all(number in seen for number in numbers.split(" | "))
+    assert (seen.count("north"), seen.count("amount_")) == (2, 10)
+    assert max(map(len, inert(seen).splitlines())) <= 80
+
+
+def test_other_text_breaks_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal broke the lines of a paragraph inside words."""
+    text = "The quick brown fox jumps over the lazy dog. " * 5
+    lines = _seen(text, monkeypatch).splitlines()
+    assert " ".join(lines).split() == text.split()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 80

@@ -1,5 +1,6 @@
 """What a person sees on a terminal while a run goes on."""
 
+import json
 import os
 import pty
 import subprocess
@@ -15,6 +16,7 @@ from neuraxis.cli.display.text import inert, seconds, short
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    AssetStored,
     CallFinished,
     CallStarted,
     Inside,
@@ -54,6 +56,31 @@ def test_prose_is_shown_as_it_comes_and_once(tmp_path: Path) -> None:
     )
     screen = _on_a_terminal(["run", "-m", "scripted:m.yaml", "tell"], tmp_path)
     assert screen.count("Once upon a time.") == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ("Done.", {"fruit": 0, "number": 1}),  # only the last one
+        ("See <|asset://a2/content/response|>", {"fruit": 0, "number": 1}),
+        ("See <|asset://a1/content/response|>", {"fruit": 1, "number": 0}),
+    ],
+)
+def test_a_table_is_shown_once_and_none_on_the_way_to_it(
+    tmp_path: Path, reply: str, shown: dict[str, int]
+) -> None:
+    """Each stored table stood behind the answer, also one that was in it."""
+    calls: list[Any] = []
+    for name in shown:
+        (tmp_path / f"{name}.csv").write_text(f"{name},b\n1,2\n", encoding="utf-8")
+        calls.append([{"tool": "read_table", "file_path": f"{name}.csv"}])
+    replies = [*map(json.dumps, calls), reply]
+    (tmp_path / "m.yaml").write_text(json.dumps(replies), encoding="utf-8")
+    arguments = ["run", "-m", "scripted:m.yaml", "-p", "neuraxis:tables", "-w", "."]
+    screen = inert(_on_a_terminal([*arguments, "go"], tmp_path)).splitlines()
+    headings = [line for line in screen if {"b"} < {*line.replace("┃", " ").split()}]
+    found = {name: sum(name in line for line in headings) for name in shown}
+    assert found == shown, screen
 
 
 def test_B62_a_reference_is_never_seen_while_prose_comes(tmp_path: Path) -> None:
@@ -292,3 +319,24 @@ def test_a_denial_shows_no_instructions_for_the_model(
     )
     shown = capsys.readouterr().err.splitlines()
     assert shown[1].strip() == "send was not allowed to run: the user said no: not now"
+
+
+def test_a_stored_result_stands_below_its_own_step(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is stored before the step ends, and another one may end in between."""
+    live = Live()
+    for name in ("s1", "s2"):
+        named: Any = {"id": name, "plugin": "p", "command": "c", "tool": f"tool_{name}"}
+        live(CallStarted(**named, arguments={}))
+    for name in ("s2", "s1"):
+        live(AssetStored(id=name, kind="table"))
+    for name in ("s1", "s2"):
+        named = {"id": name, "plugin": "p", "command": "c", "tool": f"tool_{name}"}
+        live(CallFinished(**named, status="done", asset=name))
+    live.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[2] for line in lines[::2]] == ["tool_s1", "tool_s2"]
+    assert [line.strip() for line in lines[1::2]] == [
+        "kept as asset s1 (table)", "kept as asset s2 (table)",
+    ]  # fmt: skip

@@ -1,6 +1,7 @@
 """What the command line prints is inert, whoever wrote it."""
 
 import ast
+import io
 import json
 import logging
 import sys
@@ -104,3 +105,21 @@ def test_a_message_breaks_between_words() -> None:
     assert "".join(line.removeprefix("    ") for line in pieces[:2]) == (
         "  why: it is not  the user's own"
     )
+    assert folded(" " * 25 + "word " * 12, 60)[1].startswith(" " * 27 + "word")
+
+
+class _Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("err", [True, False])
+def test_whatever_is_printed_on_a_terminal_breaks_between_words(
+    monkeypatch: pytest.MonkeyPatch, err: bool
+) -> None:
+    """Messages did; lists and reports on standard output broke inside words."""
+    screen = _Screen()
+    monkeypatch.setattr(sys, "stderr" if err else "stdout", screen)
+    echo("word " * 30 + "end", err=err)
+    assert set(screen.getvalue().split()) == {"word", "end"}
+    assert max(map(len, screen.getvalue().splitlines())) <= 80

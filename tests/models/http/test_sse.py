@@ -51,7 +51,7 @@ def test_any_bytes_are_read(portions: list[bytes]) -> None:
 
 def test_an_endless_event_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line without end cannot fill the memory; comments may go on for ever."""
-    monkeypatch.setattr(sse, "MOST_BYTES", 100)
+    monkeypatch.setattr(sse, "EVENT_BYTES", 100)
     reader = EventReader()
     for _ in range(50):
         assert reader.feed(b": still thinking\n") == []

@@ -1,6 +1,7 @@
 """Python functions and classes as plugins."""
 
 import asyncio
+import collections
 import dataclasses
 import datetime
 import decimal
@@ -42,6 +43,17 @@ from neuraxis.testing import check_plugin, prompt_of
 class Colour(enum.Enum):
     RED = "red"
     BLUE = "blue"
+
+
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+    RUN = 4
+
+
+class Gap(enum.Flag):
+    ONE = 1
+    FOUR = 4
 
 
 class Shape(enum.Enum):
@@ -115,8 +127,9 @@ def converted(hint: Any, value: Any) -> Any:
     function.__annotations__ = {"value": hint}
     made = only(function)
     assert made.run is not None
-    assert made.parameters.problems({"value": value}) == ()
-    return made.run(value=value)
+    arguments, _ = made.parameters.coerce({"value": value})
+    assert made.parameters.problems(arguments) == ()
+    return made.run(**arguments)
 
 
 # --- the spec ----------------------------------------------------------------------
@@ -564,6 +577,12 @@ Path = pathlib.Path
         (float, 3, 3.0),
         (int, 3.0, 3),
         (set[int], [1, 2], {1, 2}),
+        (set[int], [1, 1], {1}),
+        (collections.deque[float], [1], collections.deque([1.0])),
+        (collections.deque, [1], collections.deque([1])),
+        (Access, 3, Access.READ | Access.WRITE),
+        (Access | None, 0, Access(0)),
+        (list[Access], [4, 5], [Access.RUN, Access.RUN | Access.READ]),
         (frozenset[int], [1], frozenset({1})),
         (tuple[int, ...], [1, 2], (1, 2)),
         (tuple[int, Colour], [1, "red"], (1, Colour.RED)),
@@ -571,6 +590,9 @@ Path = pathlib.Path
         (datetime.datetime, "2026-01-02T03:04:05Z",
          datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)),
         (datetime.timedelta, 60, datetime.timedelta(minutes=1)),
+        (datetime.timedelta, "PT5M", datetime.timedelta(minutes=5)),
+        (decimal.Decimal, 12.5, decimal.Decimal("12.5")),
+        (decimal.Decimal | None, 0.1, decimal.Decimal("0.1")),
         (decimal.Decimal, "1.10", decimal.Decimal("1.10")),
         (uuid.UUID, "00000000-0000-0000-0000-0000000000ff", uuid.UUID(int=255)),
         (pathlib.Path, "a/b", pathlib.Path("a/b")),
@@ -612,6 +634,20 @@ def test_a_typed_dict_is_converted_inside() -> None:
     """Its fields are, where they need it."""
     found = converted(Movie, {"title": "t", "when": "2026-01-02"})
     assert found == {"title": "t", "when": datetime.date(2026, 1, 2)}
+
+
+def test_a_sum_of_flags_is_told_and_checked() -> None:
+    """The prompt names the members; a number that is no sum of them is refused."""
+
+    def allow(access: Access, gap: Gap = Gap.ONE | Gap.FOUR) -> None:
+        """Allow."""
+
+    told = prompt_of(allow)
+    assert "at most 7): a sum of 1 (READ), 2 (WRITE), 4 (RUN)" in told
+    assert "Default: 5." in told
+    assert only(allow).parameters.problems({"access": 8})
+    with pytest.raises(CommandError, match="gap: expected a sum of 1, 4, got 2"):
+        only(allow).run(access=1, gap=2)  # type: ignore[misc]
 
 
 def test_native_values_pass() -> None:

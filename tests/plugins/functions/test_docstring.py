@@ -148,5 +148,5 @@ def test_n7_other_styles_are_read(text: str) -> None:
 def test_n7_without_griffe_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the text is still there."""
     monkeypatch.setitem(sys.modules, "griffe", None)
-    with pytest.warns(UserWarning, match=r"pip install neuraxis\[docstrings\]"):
+    with pytest.warns(UserWarning, match=r"pip install 'neuraxis\[docstrings\]'"):
         assert "Sum of a column" in read_docstring(SPHINX).text

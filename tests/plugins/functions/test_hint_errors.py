@@ -4,8 +4,8 @@ import dataclasses
 import datetime
 import enum
 import typing
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Optional, TypedDict, Union
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Optional, TypedDict, Union
 
 import msgspec
 import pytest
@@ -118,6 +118,28 @@ def test_a_hint_that_means_nothing(name: str, hint: Any, words: str) -> None:
     assert "\n" not in text
 
 
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        (Callable, "a function"),
+        (Callable[[int], int] | None, "a function"),
+        ("dict[str, Callable[..., int]]", "a function"),
+        (list[complex], "a complex number"),
+        (Annotated[complex, []], "a complex number"),
+    ],
+)
+def test_what_no_call_can_contain(hint: Any, words: str) -> None:
+    """It is refused as a parameter; a result of that class becomes an asset."""
+
+    def find(city) -> None: ...  # type: ignore[no-untyped-def]
+
+    find.__annotations__ = {"city": hint}
+    with pytest.raises(ConfigError, match=f"'city': a model cannot write {words};"):
+        plugin_from(find)
+    find.__annotations__ = {"city": str, "return": hint}
+    plugin_from(find)
+
+
 def test_kwargs_are_understood_too() -> None:
     """The type of any other name is that of a parameter."""
 
@@ -151,7 +173,6 @@ class Row(TypedDict):
         tuple[int, str],
         Literal["a", 1, None, Colour.RED],
         Row | None,
-        typing.Callable[[int], str],
         typing.Never,
         typing.Iterator[int],
         type[int],

@@ -627,6 +627,36 @@ def test_B33_B34_B35_lists_and_maps() -> None:
     assert errors(with_command("parameter: {type: 'Dict[int, str]'}"))
 
 
+@pytest.mark.parametrize(
+    ("parameter", "place"),
+    [
+        ("parameter: {type: pandas.DataFrame, description: d}", "parameter"),
+        ("parameter: {type: {n: {type: 'List[a.B]', description: d}}}", "n"),
+        ("parameter: {type: {n: {type: {x: {type: a.B}}, description: d}}}", "n.x"),
+        ("parameters: [{name: n, type: a.B, description: d, required: true}]", "n"),
+    ],
+)
+def test_B41_B44_a_class_that_no_call_can_supply(parameter: str, place: str) -> None:
+    """`plugins check` says what to add; the other commands can still be used."""
+    warned = warnings(with_command(parameter))[-1]
+    assert f"{place}: an object of the class " in warned
+    assert "write asset_ref_acceptable: true" in warned
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        "{type: a.B, description: d, asset_ref_acceptable: true}",
+        "{type: {x: {type: a.B}}, description: d, asset_ref_acceptable: true}",
+        "{type: 'Union[a.B, str]', description: d}",
+        "{type: 'Optional[a.B]', description: d}",
+    ],
+)
+def test_B41_B44_classes_that_a_call_can_supply(node: str) -> None:
+    """By a reference to it, or to what holds it, or by another type."""
+    assert warnings(with_command(f"parameter: {{type: {{n: {node}}}}}")) == []
+
+
 def test_B36_type_refs_hold_for_the_whole_file() -> None:
     """Defined in one command's answer, used in a parameter before it stands."""
     text = """

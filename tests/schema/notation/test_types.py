@@ -357,11 +357,11 @@ def test_additions() -> None:
     schema, problems = translated(
         """
         type:
-          a: {type: int, default: 3, minimum: 1, maximum: 5}
+          a: {type: int, default: 3, minimum: 1, maximum: 5, required: false}
           b: {type: "List[str]", items: {enum: [x, y]}, min_items: 1}
           c: {type: str, nullable: true, pattern: "^a", max_length: 3}
           d: {type: str, enum: [p, q], nullable: true}
-          e: {type: str, default: null}
+          e: {type: str, default: null, required: false}
           f: {type: "List[str]", enum: [x, y]}
           g: {type: str, format: date}
         """
@@ -382,6 +382,18 @@ def test_additions() -> None:
         {"g": "no"},
     ):
         assert [next(iter(bad))] == [p.path[0] for p in checked.problems(good | bad)]
+
+
+def test_B32_default_of_a_required_parameter() -> None:
+    """It is never used, and the author is told; in a response it means nothing."""
+    tree = "type: {a: {type: [{name: b, type: int, default: 3}]}}"
+    _, problems = translated(tree)
+    assert [p.path for p in problems] == [("type", "a", "type", 0, "default")]
+    assert "write required: false" in problems[0].message
+    assert not errors(problems)
+    found: list[NotationProblem] = []
+    response_schema({"type": {"b": {"type": "int", "default": 3}}}, problems=found)
+    assert found == []
 
 
 def test_A15_values_of_yaml() -> None:
@@ -555,5 +567,7 @@ def test_limits_that_no_value_fits(node: str, said: str) -> None:
     _, problems = translated(f"type: {{a: {node}}}")
     (error,) = problems
     assert (error.severity, said in error.message) == ("error", True)
-    _, words = translated("type: {a: {type: int, default: the current year}}")
+    _, words = translated(
+        "type: {a: {type: int, default: the current year, required: false}}"
+    )
     assert (len(words), errors(words)) == (1, [])

@@ -154,7 +154,7 @@ def _plain(answer: Any, request: types.InputRequest) -> Any:
     content = as_map(answer.content)
     schema = as_map(getattr(request.params, "requested_schema", None))
     if not Schema({**schema, "x-formats": "annotation"}).valid(content):
-        raise ValueError("the client's person did not fill in the form as it asks")
+        raise ValueError("the user did not fill in the form as required")
     return content
 
 

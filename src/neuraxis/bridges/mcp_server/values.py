@@ -55,7 +55,7 @@ def is_answer(content: Any) -> bool:
 
 
 def with_references(value: Json, assets: AssetStore) -> Json:
-    """Return arguments in which the address of an asset is a reference to it.
+    """Return arguments with references in the place of assets' addresses.
 
     An `asset_id` without a path is one to the whole answer, too.
     """

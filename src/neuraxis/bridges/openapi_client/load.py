@@ -20,7 +20,7 @@ from neuraxis.parsing.json_access import as_map
 from neuraxis.sandbox.http import client
 from neuraxis.specs import Json
 
-MOST_BYTES = 30 * client.MIB
+DOCUMENT_BYTES = 30 * client.MIB
 """Maximum bytes of a document."""
 MOST_DOCUMENTS = 40
 """Maximum documents of one import."""
@@ -28,7 +28,7 @@ MOST_NODES = 3_000_000
 """Maximum nodes of a YAML document after its aliases are followed."""
 _LIMITS = client.Limits(
     seconds=60,
-    body_bytes=MOST_BYTES,
+    body_bytes=DOCUMENT_BYTES,
     content_types=(*client.TEXT_TYPES, "application/octet-stream", "application/*", ""),
 )
 
@@ -182,12 +182,12 @@ def read(place: str, allow_hosts: Collection[str] = ()) -> bytes:
         path = Path(place).expanduser()
         try:
             with path.open("rb") as stream:
-                data = stream.read(MOST_BYTES + 1)
+                data = stream.read(DOCUMENT_BYTES + 1)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ConfigError(f"{place}: cannot be read: {reason}") from None
-        if len(data) > MOST_BYTES:
-            raise ConfigError(f"{place}: expected at most {MOST_BYTES} bytes")
+        if len(data) > DOCUMENT_BYTES:
+            raise ConfigError(f"{place}: expected at most {DOCUMENT_BYTES} bytes")
         return data
     try:
         answer = client.fetch(

@@ -39,7 +39,7 @@ def next_page(
     """Return the arguments of the next page, or its place.
 
     None: there is none. The server's text is repeated only if it is a plain token,
-        since the model sees it.
+    since the model sees it.
     """
     query = {item.name: item.argument for item in parameters if item.place == "query"}
     for address, attributes in _LINK.findall(links):

@@ -17,7 +17,7 @@ from neuraxis.sandbox.http import client
 
 _PACKAGES = ("trafilatura", "lxml_html_clean", "html_to_markdown")
 """The packages of the extra `web`."""
-MOST_BYTES = 10 * client.MIB
+PAGE_BYTES = 10 * client.MIB
 """Maximum bytes of a page; a longer one is refused, never cut."""
 
 MOST_TAGS, MOST_CHARACTERS = 20_000, 1_000_000
@@ -80,7 +80,7 @@ def fetch(url: str, context: Context) -> dict[str, str]:
     try:
         answer = client.fetch(
             url,
-            limits=client.Limits(body_bytes=MOST_BYTES, content_types=_TYPES),
+            limits=client.Limits(body_bytes=PAGE_BYTES, content_types=_TYPES),
             allowed_hosts=context.allowed_hosts,
             cancelled=context.cancelled,
         )
@@ -92,7 +92,7 @@ def fetch(url: str, context: Context) -> dict[str, str]:
         )
     if answer.truncated:
         raise CommandError(
-            f"The page has more than {MOST_BYTES} bytes, and is handed on whole or not "
+            f"The page has more than {PAGE_BYTES} bytes, and is handed on whole or not "
             "at all. Fetch another page with less, or a part of it."
         )
     is_html = _is_html(answer)
@@ -183,7 +183,7 @@ def _read_html(html: str, url: str) -> str:
     mark = next((sign for sign in map(chr, _MEANINGLESS) if sign not in characters), "")
     if not mark:
         raise CommandError(
-            "The page cannot be read: it has every sign that means none."
+            "The page cannot be read: it uses every private-use character."
         )
     text = _from_html(html.replace("&", mark), url)
     # URLs use percent-encoding.

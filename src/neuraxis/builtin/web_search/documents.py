@@ -26,7 +26,7 @@ from neuraxis.settings import user_dir
 
 MOST_FILES = 20_000
 BUSY_SECONDS = 2.0
-MOST_BYTES = 2 * 1024 * 1024
+DOCUMENT_BYTES = 2 * 1024 * 1024
 _SUFFIXES = (".txt", ".md", ".markdown", ".rst", ".html", ".htm")
 _WORD = re.compile(r"\w+")
 _TAG = re.compile(r"<[^<>]*>")
@@ -150,7 +150,7 @@ def _refresh(index: sqlite3.Connection, folder: Path, context: Context) -> None:
             except OSError:
                 continue
             state = (status.st_mtime_ns, status.st_size)
-            if status.st_size > MOST_BYTES:
+            if status.st_size > DOCUMENT_BYTES:
                 large.append(quote(name))
             if name in indexed and indexed[name][1:] == state:
                 continue
@@ -161,7 +161,7 @@ def _refresh(index: sqlite3.Connection, folder: Path, context: Context) -> None:
             _add(index, folder, name, state)
     if large:
         context.warn(
-            f"Not searched, since they have more than {MOST_BYTES} bytes: "
+            f"Not searched, since they have more than {DOCUMENT_BYTES} bytes: "
             f"{listed(large, 5)}."
         )
 
@@ -175,7 +175,7 @@ def _add(
     index: sqlite3.Connection, folder: Path, name: str, state: tuple[int, int]
 ) -> None:
     try:
-        decoded = text_of(files.read_bytes(folder, name, limit=MOST_BYTES))
+        decoded = text_of(files.read_bytes(folder, name, limit=DOCUMENT_BYTES))
     except files.FileRefused:
         decoded = None
     # Binary, too large or linked files are recorded, so that they are not read again.

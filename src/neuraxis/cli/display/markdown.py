@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from neuraxis.cli.display.text import inert
+from neuraxis.cli.display.text import columns, folded, inert
 from neuraxis.cli.standard_output import stdout
 
 _MARKDOWN = re.compile(
     r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,9}[.)] |\||>|```|~~~)|\*\*[^\s*]|`[^`\n]", re.M
 )
-"""Signs of Markdown; any other text is printed unchanged."""
+"""Signs of Markdown; any other text is not rendered."""
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)")
 
 
@@ -38,6 +38,8 @@ def print_markdown(text: str, *, after: bool = False) -> None:
     text = inert("\n" * after + text.strip("\n"))
     out = stdout()
     if not out.isatty() or not _MARKDOWN.search(text):
+        if out.isatty():
+            text = "\n".join(folded(text, columns(), indented=0))
         out.write(f"{text}\n")
         out.flush()
         return
@@ -45,8 +47,9 @@ def print_markdown(text: str, *, after: bool = False) -> None:
         out.write("\n")
         out.flush()
     from rich.console import Console  # slow to import
-    from rich.markdown import Markdown
     from rich.segment import Segment, Segments
+
+    from neuraxis.cli.display.markdown_tables import Markdown
 
     console = Console(file=out, highlight=False)
     rendered = Markdown(_with_breaks(text), hyperlinks=False, code_theme="ansi_dark")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from neuraxis.assets.frames import as_library, library_of
-from neuraxis.cli.display.text import echo, one_line, short
+from neuraxis.cli.display.text import echo, echo_json, least_width, one_line, short
 from neuraxis.cli.standard_output import stdout
 from neuraxis.formatting import counted
 from neuraxis.formatting import digits as digits_of
@@ -16,17 +15,19 @@ if TYPE_CHECKING:
 
 ROWS, COLUMNS = 10, 8
 """Maximum rows and columns shown of a table."""
+_CELL, _BORDER = 40, 3
+"""Maximum characters of a cell, and what stands between two of them."""
 _WIDTH, _HEIGHT = 60, 40
 """Maximum cells of a picture; each shows two pixels vertically."""
 
 
-def shown(value: Any) -> RenderableType | None:
-    """Return a table or picture for the terminal, else None."""
+def shown(value: Any, width: int) -> RenderableType | None:
+    """Return a table or picture for a terminal's width, else None."""
     cls: type[Any] = value.__class__
     name = f"{cls.__module__}.{cls.__qualname__}"
     if library_of(name) in ("pandas", "polars", "pyarrow"):
         try:
-            return _table(as_library(value, "polars.DataFrame"))
+            return _table(as_library(value, "polars.DataFrame"), width)
         except (ImportError, ValueError):
             return None
     if any(base.__module__ == "PIL.Image" for base in cls.__mro__):
@@ -36,12 +37,13 @@ def shown(value: Any) -> RenderableType | None:
 
 def print_object(value: Any) -> bool:
     """Print a table or picture; return whether it is one."""
-    rendered = shown(value)
-    if rendered is None:
-        return False
     from rich.console import Console  # slow to import
 
-    Console(file=stdout(), highlight=False).print(rendered)
+    console = Console(file=stdout(), highlight=False)
+    rendered = shown(value, console.width)
+    if rendered is None:
+        return False
+    console.print(rendered)
     return True
 
 
@@ -50,7 +52,7 @@ def print_value(value: Any) -> None:
     if isinstance(value, str):
         echo(value)
     elif value is None or isinstance(value, bool | int | float | list | tuple | dict):
-        echo(json.dumps(value, ensure_ascii=False, indent=2, default=repr))
+        echo_json(value, indent=2)
     elif not (stdout().isatty() and print_object(value)):
         echo(str(value))
 
@@ -61,22 +63,46 @@ def digits(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return digits_of(value)
-    text = value if isinstance(value, str) else short(value, 40)
-    return one_line(text if len(text) <= 40 else text[:39] + "…")
+    # a date has no JSON, and needs no quotes
+    is_json = isinstance(value, bool | int | list | dict)
+    text = short(value, _CELL) if is_json else str(value)
+    return one_line(text if len(text) <= _CELL else text[: _CELL - 1] + "…")
 
 
-def _table(frame: Any) -> RenderableType:
+def _table(frame: Any, width: int) -> RenderableType:
     from rich.markup import escape
     from rich.table import Table
 
-    size = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
-    table = Table(caption=size, min_width=len(size))
-    for name in frame.columns[:COLUMNS]:
-        justify = "right" if frame[name].dtype.is_numeric() else "left"
-        table.add_column(escape(one_line(name)), justify=justify)
-    for row in frame.head(ROWS).rows():
-        table.add_row(*[escape(digits(cell)) for cell in row[:COLUMNS]])
+    rows = [[digits(cell) for cell in row] for row in frame.head(ROWS).rows()]
+    columns: list[tuple[str, Any, bool, list[str]]] = []
+    room = width - 1  # for the last border
+    for name, *cells in zip(frame.columns[:COLUMNS], *rows, strict=False):
+        heading, kind = one_line(name), frame[name].dtype
+        is_whole = kind.is_numeric() or kind.is_temporal()
+        room -= least_width([heading, *cells], is_whole=is_whole) + _BORDER
+        if columns and room < 0:
+            break
+        columns.append((heading, kind, is_whole, cells))
+    size = _size(frame.height, len(rows), frame.width, len(columns))
+    table = Table(caption=size, min_width=min(len(size), width))
+    for heading, kind, is_whole, _ in columns:
+        justify = "right" if kind.is_numeric() else "left"
+        table.add_column(escape(heading), justify=justify, no_wrap=is_whole)
+    for row in zip(*[cells for *_, cells in columns], strict=True):
+        table.add_row(*map(escape, row))
     return table
+
+
+def _size(height: int, rows: int, width: int, columns: int) -> str:
+    """Return the size of a table, and the part that is shown."""
+    all_rows, all_columns = counted(height, "row"), counted(width, "column")
+    if rows < height and columns < width:
+        return f"the first {rows} of {all_rows}, {columns} of {all_columns}"
+    if rows < height:
+        return f"the first {rows} of {all_rows}, {all_columns}"
+    if columns < width:
+        return f"{all_rows}, the first {columns} of {all_columns}"
+    return f"{all_rows}, {all_columns}"
 
 
 def _picture(value: Any) -> RenderableType:

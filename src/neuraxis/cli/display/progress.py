@@ -68,6 +68,10 @@ class Live:
         self._written = 0
         self._steps = 0
         self._number: dict[str, int] = {}
+        self._kept: dict[str, str] = {}
+        """Kinds of the stored results whose steps have not ended yet, by call."""
+        self.reply = ""
+        """The model's last reply, with its references."""
         self._questions: set[tuple[str, str]] = set()
         """Unanswered questions, by session and call."""
         self._later: list[tuple[str, str]] = []
@@ -89,6 +93,7 @@ class Live:
             case ModelChunk():
                 self._chunk(event)
             case ModelFinished():
+                self.reply = event.text
                 for note in event.notes:
                     self._print(f"  {note}", "dim")
             case PlanChecked():
@@ -101,7 +106,7 @@ class Live:
             case CallFinished():
                 self._finished(event)
             case AssetStored():
-                self._detail(f"    kept as asset {event.id} ({event.kind})")
+                self._kept[event.id] = event.kind
             case BudgetReached():
                 text = f"limit reached: {event.what} (at most {event.limit:g})"
                 self._print(text, "yellow")
@@ -191,6 +196,9 @@ class Live:
             self._block(for_person(str(event.error.get("message", ""))), "red")
         elif event.status == "done" and event.asset is None and self._results:
             self._block(said(event.value), "")
+        kind = self._kept.pop(event.id, "")
+        if event.asset is not None and self._results:
+            self._print(f"      kept as asset {event.asset} ({kind})", "dim")
         for warning in event.warnings:
             self._block(f"note: {warning}", "yellow")
         if self._running:
@@ -233,10 +241,6 @@ class Live:
                 self._print(f"      {mark} {tool}", "dim")
             case _:
                 pass
-
-    def _detail(self, text: str) -> None:
-        if self._results:
-            self._print(text, "dim")
 
     def _block(self, text: str, style: str) -> None:
         lines = inert(text).rstrip().splitlines()

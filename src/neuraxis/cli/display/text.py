@@ -36,8 +36,10 @@ _ESCAPES = re.compile(
     r"|[\U000e0000-\U000e007f]"  # invisible tags
 )
 
-_COLUMNS = 80
-"""Width of a line if the terminal's is unknown."""
+_COLUMNS, _LINES = 80, 24
+"""Size of the terminal if it is unknown."""
+_WORD = 12
+"""Maximum characters of a word that is never broken in a table."""
 
 
 def inert(text: str) -> str:
@@ -50,7 +52,9 @@ def one_line(text: str) -> str:
     return inert(text).replace("\n", "⏎")
 
 
-def folded(text: str, width: int, *, exact: bool = False) -> list[str]:
+def folded(
+    text: str, width: int, *, exact: bool = False, indented: int = 2
+) -> list[str]:
     """Return lines that fit a width, broken between words and then indented.
 
     A word that is longer than a line stays whole, so that it can be copied.
@@ -59,11 +63,12 @@ def folded(text: str, width: int, *, exact: bool = False) -> list[str]:
         text: one or more lines.
         width: in characters.
         exact: break long words, too, and keep all spaces.
+        indented: how much further than the line its other pieces are.
     """
     width = max(20, width)
     pieces: list[str] = []
     for line in text.split("\n"):
-        indent = min(16, len(line) - len(line.lstrip(" ")) + 2)
+        indent = min(width // 2, len(line) - len(line.lstrip(" ")) + indented)
         pieces += [line] if len(line) <= width else textwrap.wrap(
             line,
             width,
@@ -77,19 +82,39 @@ def folded(text: str, width: int, *, exact: bool = False) -> list[str]:
     return pieces
 
 
+def least_width(texts: list[str], *, is_whole: bool) -> int:
+    """Return the least width of a column: a number is never cut."""
+    from rich.cells import cell_len
+
+    if is_whole:
+        return max(map(cell_len, texts))
+    words = [word for text in texts for word in text.split()]
+    return min(_WORD, max(map(cell_len, words), default=0))
+
+
 def columns() -> int:
-    """Return how many characters a line of standard error has."""
-    with contextlib.suppress(OSError, ValueError):
-        return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
-    return _COLUMNS
+    """Return how many characters a line of the terminal has."""
+    return _size()[0] or _COLUMNS
+
+
+def height() -> int:
+    """Return how many lines the terminal shows at once."""
+    return _size()[1] or _LINES
+
+
+def _size() -> tuple[int, int]:
+    for stream in (sys.stderr, stdout()):
+        with contextlib.suppress(OSError, ValueError):
+            return os.get_terminal_size(stream.fileno())
+    return 0, 0
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print inert text; on a terminal, messages break between words."""
-    text = inert(text)
-    if err and sys.stderr.isatty():
+    """Print inert text; on a terminal, lines break between words."""
+    text, stream = inert(text), sys.stderr if err else stdout()
+    if stream.isatty():
         text = "\n".join(folded(text, columns()))
-    click.echo(text, sys.stderr if err else stdout(), nl=nl)
+    click.echo(text, stream, nl=nl)
 
 
 def echo_json(value: Any, *, indent: int | None = None) -> None:

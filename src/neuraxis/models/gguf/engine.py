@@ -92,7 +92,9 @@ class Engine:
         address = self._server.listening_address
         try:
             with self._states.lent(text) as file:
-                if file is not None and kv_cache_files.fill(address, self._key, file):
+                if file is not None and kv_cache_files.restore(
+                    address, self._key, file
+                ):
                     return
             # read by itself, so that the saved state has no text of a user
             request = {key: value for key, value in constant_part.items() if value}

@@ -17,7 +17,7 @@ from neuraxis.specs import Json
 _SECONDS = 30
 
 
-def fill(address: str, key: str, file: Path) -> bool:
+def restore(address: str, key: str, file: Path) -> bool:
     """Restore the model's KV cache from the file."""
     return _slot(address, key, "restore", file)
 

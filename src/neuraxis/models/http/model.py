@@ -59,7 +59,7 @@ from neuraxis.specs import Json
 if TYPE_CHECKING:
     import httpx2
 
-MOST_BYTES = 64 * 1024 * 1024
+REPLY_BYTES = 64 * 1024 * 1024
 """Maximum size of an answer that is one JSON document."""
 
 _AFTER_END = 2.0  # seconds to wait for the usage after the finish reason
@@ -397,8 +397,8 @@ async def _rest(source: AsyncIterator[bytes]) -> bytes:
     async for portion in source:
         read.append(portion)
         size += len(portion)
-        if size > MOST_BYTES:
-            raise ServerError(f"its answer is larger than {MOST_BYTES} bytes")
+        if size > REPLY_BYTES:
+            raise ServerError(f"its answer is larger than {REPLY_BYTES} bytes")
     return b"".join(read)
 
 

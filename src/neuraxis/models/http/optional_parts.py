@@ -30,10 +30,9 @@ class OptionalPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refused_option(
-    parts: Iterable[OptionalPart], body: Body, failure: Failure, known: bool = False
+    parts: Iterable[OptionalPart], body: Body, failure: Failure, _known: bool = False
 ) -> str:
     """Return the part that a refusal is about; empty: none."""
-    del known
     message = str(failure.error)
     if failure.status not in (400, 422) or failure.again or is_about_size(message):
         return ""

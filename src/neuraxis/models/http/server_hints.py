@@ -66,7 +66,7 @@ _TOO_LONG = re.compile(
 
 
 def refusal(message: str) -> str:
-    """Return a hint about a request that a server refused (400), or nothing."""
+    """Return a hint about a request that a server refused, or nothing."""
     if _NO_TOOLS.search(message):
         return (
             " (with the dialect intents, which is the default, no tool calls of the "

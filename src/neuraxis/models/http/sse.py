@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-MOST_BYTES = 16 * 1024 * 1024
+EVENT_BYTES = 16 * 1024 * 1024
 """Maximum size of one event, to bound the memory."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 class EventTooLarge(ValueError):
-    """Raised for an event larger than `MOST_BYTES`."""
+    """Raised for an event larger than `EVENT_BYTES`."""
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -61,8 +61,8 @@ class EventReader:
         events: list[Event] = []
         for line in data.splitlines(keepends=True):
             self._line_size += len(line)
-            if self._line_size + self._held > MOST_BYTES:
-                raise EventTooLarge(f"an event is larger than {MOST_BYTES} bytes")
+            if self._line_size + self._held > EVENT_BYTES:
+                raise EventTooLarge(f"an event is larger than {EVENT_BYTES} bytes")
             self._rest.append(line)
             if line.endswith((b"\n", b"\r")):
                 self._line(b"".join(self._rest).rstrip(b"\r\n"), events)

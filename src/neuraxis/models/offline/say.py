@@ -60,7 +60,8 @@ def _why(planned: Planned, clause: str) -> str:
         return f"In {clause} {extra}. I did nothing. {suggestion}"
     verb = "is" if len(closest.missing) == 1 else "are"
     lack = f"{_all([f'`{name}`' for name in closest.missing])} {verb} missing"
-    lacks = [lack] * bool(closest.missing) + [extra] * bool(words)
+    lacks = [lack] if closest.missing else []
+    lacks += [extra] if words else []
     but = " and ".join(lacks) or "I am not sure that you mean it"
     call = (
         _call(closest.tool, closest.arguments)
@@ -71,7 +72,9 @@ def _why(planned: Planned, clause: str) -> str:
 
 
 def _all(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + [*words[-1:]])
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _call(tool: Tool, arguments: Arguments) -> str:

@@ -133,13 +133,10 @@ class Frames:
             raise server_error(dict(frame))
         choice = _first_choice(frame.get("choices"))
         provider_usage = (
-            as_map(frame.get("x_groq")).get("usage"),
-            (choice or {}).get("usage"),
+            as_map(frame.get("x_groq")).get("usage"),  # Groq puts it there in streams
+            (choice or {}).get("usage"),  # and Kimi there
         )
-        for usage in (
-            *provider_usage,
-            frame.get("usage"),
-        ):  # Groq and Kimi put it there in streams
+        for usage in (*provider_usage, frame.get("usage")):
             self.usage = _usage(usage) or self.usage
         if choice is None:
             self.ended = self.reason is not None

@@ -18,8 +18,10 @@ from collections.abc import (
     Callable,
     Generator,
     Iterator,
+    KeysView,
     Mapping,
     Sequence,
+    ValuesView,
 )
 from functools import lru_cache, partial
 from types import FunctionType, MethodType
@@ -39,7 +41,8 @@ from neuraxis.specs import STREAM_ITEMS
 _EMPTY: Any = inspect.Parameter.empty
 _OPEN = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _STREAMS = (
-    Iterator, Generator, AsyncIterator, AsyncGenerator, AsyncIterable,
+    Iterator, Generator, AsyncIterator, AsyncGenerator, AsyncIterable, KeysView,
+    ValuesView, range,
 )  # fmt: skip
 _QUOTED, _CONTEXT, _PLAIN = "quoted", "context", "plain"
 """Kinds of hints: quoted (unresolved), `Context` (hidden), plain JSON."""
@@ -147,7 +150,7 @@ def _with_field(
 
 
 def _gathered(hint: Hint) -> Hint:
-    """Return the items of an iterator as a list."""
+    """Return iterators, views and ranges as lists of their items."""
     origin = typing.get_origin(hint)
     if origin not in _STREAMS and (origin or hint not in _STREAMS):
         return hint
@@ -381,8 +384,8 @@ def _converting(
         for name, change in conversions.items():
             if name in arguments:
                 arguments[name] = _changed(name, change, arguments[name])
-        duplicates = [name for name in positional if name in arguments]
-        upto = positional.index(duplicates[-1]) + 1 if duplicates else 0
+        given_by_name = [name for name in positional if name in arguments]
+        upto = positional.index(given_by_name[-1]) + 1 if given_by_name else 0
         # Positional parameters must not have gaps.
         for name in positional[len(converted) : upto]:
             converted.append(arguments.pop(name, parameters.defaults.get(name)))

@@ -396,7 +396,7 @@ def _warnings(
 
 def _unreadable(spot: Spot, name: str, hint: Hint) -> Iterator[ManifestError]:
     try:
-        understand(hint)
+        understand(hint, parameter=name != "return")
     except UNREADABLE as error:
         # Imported for error messages only.
         from neuraxis.plugins.functions.hint_errors import fault

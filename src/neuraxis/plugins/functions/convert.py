@@ -73,6 +73,14 @@ def _seconds(value: Any) -> Any:
     return value
 
 
+def _flag(hint: type[enum.Flag], value: Any) -> Any:
+    try:
+        return hint(value)
+    except ValueError:  # between two flags, a number may be none of their sums
+        expected = f"a sum of {', '.join(str(item.value) for item in hint)}"
+        raise CommandError(f"expected {expected}, got {quote(value)}") from None
+
+
 def _made(make: Callable[[list[Any]], Any], convert_item: Convert | None) -> Convert:
     """Return a converter from list to another collection."""
 
@@ -103,6 +111,7 @@ _SIMPLE: Mapping[Hint, Convert] = {
     uuid.UUID: _parsed(uuid.UUID, uuid.UUID, "a UUID"),
     pathlib.Path: _parsed(pathlib.Path, pathlib.Path, "a path"),
     pathlib.PurePath: _parsed(pathlib.PurePath, pathlib.PurePath, "a path"),
+    collections.deque: _made(collections.deque, None),
     set: _made(set, None),
     frozenset: _made(frozenset, None),
     tuple: _made(tuple, None),
@@ -183,7 +192,8 @@ def _generic(
     if origin in LISTS:
         if typing.is_typeddict(args[0]) and args[0] not in outer:
             return _records(args[0], outer)
-        return _list(converter(args[0], outer))
+        items = _list(converter(args[0], outer))
+        return _made(collections.deque, items) if origin is collections.deque else items
     if origin in SETS:
         return _made(
             frozenset if origin is frozenset else set, _list(converter(args[0], outer))
@@ -304,6 +314,8 @@ def _is_json(value: Any) -> bool:
 
 
 def _class(hint: type[Any], outer: Mapping[Hint, Any]) -> Convert | None:
+    if issubclass(hint, enum.Flag):
+        return lambda value: _flag(hint, value)
     if issubclass(hint, enum.Enum):
         members = enum_values(hint)
         return lambda value: (

@@ -78,8 +78,8 @@ def _by_griffe(text: str, style: str) -> Docstring:
         import griffe  # few docstrings need it
     except ImportError:
         warnings.warn(
-            f"A docstring in the style of {style} is not taken apart: its parameters "
-            "have no descriptions. Install it with: pip install neuraxis[docstrings]",
+            f"The {style}-style docstring was not parsed, so its parameters have no "
+            "descriptions. To parse it: pip install 'neuraxis[docstrings]'",
             stacklevel=2,
         )
         return Docstring(text)

@@ -50,7 +50,7 @@ SIMPLE: Mapping[Hint, dict[str, Json]] = {
     pathlib.PurePath: {"type": "string", "format": "path"},
 }
 LISTS = frozenset({
-    list, collections.abc.Sequence, collections.abc.Iterable,
+    list, collections.deque, collections.abc.Sequence, collections.abc.Iterable,
     collections.abc.Collection, collections.abc.MutableSequence,
 })  # fmt: skip
 SETS = frozenset({set, frozenset, collections.abc.Set, collections.abc.MutableSet})

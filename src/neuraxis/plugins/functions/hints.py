@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -73,12 +73,31 @@ class Defs(Struct):
         return name
 
 
-def understand(hint: Hint) -> None:
-    """Validate a hint now, so that its schema can be built later."""
+def understand(hint: Hint, parameter: bool = False) -> None:
+    """Validate a hint now, so that its schema can be built later.
+
+    A `parameter` must also be of a type that a model can supply.
+    """
     try:
         _understood(hint)
+        part = _no_data(hint) if parameter else None
     except TypeError:  # The hint is unhashable, or invalid for that reason.
         schema_of(hint, Defs())
+        part = _no_data.__wrapped__(hint) if parameter else None
+    if part is not None:
+        kind = "a complex number" if part is complex else "a function"
+        why = f"a model cannot write {kind}; write a type with a form in JSON"
+        raise NoType(part, why=why)
+
+
+@lru_cache(maxsize=1024)
+def _no_data(hint: Hint) -> Hint | None:
+    """Return the part of a hint that no call can contain."""
+    plain = typing.get_origin(hint) or hint
+    if any(plain is cls for cls in (complex, Callable, typing.Callable)):
+        return hint
+    parts = map(_no_data.__wrapped__, typing.get_args(hint))
+    return next((part for part in parts if part is not None), None)
 
 
 @lru_cache(maxsize=1024)
@@ -238,6 +257,8 @@ def _annotated(schema: dict[str, Json], extras: tuple[Any, ...]) -> dict[str, Js
 
 
 def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
+    if issubclass(hint, enum.Flag):
+        return _flags(hint)
     if issubclass(hint, enum.Enum):
         return literal_of(list(enum_values(hint)))
     if dataclasses.is_dataclass(hint):
@@ -270,6 +291,14 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
     bases = [base for base in hint.__mro__[1:-1] if base in SIMPLE]
     known = bases and bases[0] not in (int, float)  # A subclass of a JSON type.
     return dict(SIMPLE[bases[0]]) if known else _opaque(hint)
+
+
+def _flags(hint: type[enum.Flag]) -> dict[str, Json]:
+    """Return the schema of flags: their sum is the value."""
+    values: dict[str, int] = {str(item.name): item.value for item in hint}
+    listed = ", ".join(f"{value} ({name})" for name, value in values.items())
+    bounds = {"minimum": 0, "maximum": sum(values.values())}
+    return {"type": "integer", **bounds, "description": f"a sum of {listed}"}
 
 
 def _pydantic(hint: Hint, defs: Defs) -> dict[str, Json]:

@@ -6,13 +6,13 @@ A command of protocol v1 has `parameters`, a list; one of v2 has `parameter`, a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from msgspec.structs import replace
 
 from neuraxis.call_errors import problem_text
-from neuraxis.formatting import quote, yaml_type
+from neuraxis.formatting import path_text, quote, yaml_type
 from neuraxis.messages import Path as Place
 from neuraxis.plugins.effects_and_examples import (
     no_flag,
@@ -174,6 +174,7 @@ def _parameters(
         _note(problems, where, notes)
         if isinstance(nodes, list):
             _lint_v1(cast("list[Json]", nodes), where, notes)
+        _check_classes(schema, where, notes)
         return schema
     node = command.get("parameter")
     where = (*place, "parameter")
@@ -187,7 +188,34 @@ def _parameters(
             for key, part in cast("dict[str, Json]", fields).items():
                 if key != "_type_ref":
                     _lint(part, key, (*where, "type", key), notes)
+    _check_classes(schema, where, notes)
     return schema
+
+
+def _check_classes(schema: Mapping[str, Json], where: Place, notes: Notes) -> None:
+    """Report classes that no call can supply (rules B41, B44)."""
+    for path, cls in _without_reference(schema, ()):
+        below = (*where, "type", *path[:1]) if where[-1] == "parameter" else where
+        message = (
+            f"{path_text(path) or where[-1]}: an object of the class {cls} is passed "
+            "by reference only; write asset_ref_acceptable: true beside its type"
+        )
+        notes.error(below, message, "warning")
+
+
+def _without_reference(
+    node: Mapping[str, Json], path: Place
+) -> Iterator[tuple[Place, str]]:
+    """Yield the classes that accept no reference, each with its path."""
+    if node.get("x-asset-ref") is True:
+        return
+    if "x-type" in node:
+        yield path, str(node["x-type"])
+    for name, field in node.get("properties", {}).items():
+        yield from _without_reference(field, (*path, name))
+    for inner in (node.get("items"), *node.get("prefixItems", ())):
+        if isinstance(inner, dict):
+            yield from _without_reference(cast("dict[str, Json]", inner), path)
 
 
 _OTHER = {

@@ -77,6 +77,8 @@ def parameter_schema(
         return _no_fields()
     if fields.get("required") is False or fields.get("optional") is True:
         schema["x-optional"] = True
+    else:
+        _warn_of_default(fields, (), reading)
     return _with_definitions(schema, reading)
 
 
@@ -274,6 +276,14 @@ def _is_required(node: Mapping[str, Json], path: Path, reading: Reading) -> bool
     return optional is not True
 
 
+def _warn_of_default(
+    required_node: Mapping[str, Json], path: Path, reading: Reading
+) -> None:
+    if "default" in required_node and not reading.response:
+        text = "the default is never used: the parameter is required (B32); write "
+        reading.warn((*path, "default"), f"{text}required: false beside it")
+
+
 def _type(
     written: Json, path: Path, reading: Reading, depth: int, define: bool = True
 ) -> dict[str, Json]:
@@ -368,6 +378,7 @@ def _object(fields: _Fields, reading: Reading, depth: int) -> dict[str, Json]:
         properties[name] = _node(node, path, reading, depth + 1)
         if _is_required(node, path, reading):
             required.append(name)
+            _warn_of_default(node, path, reading)
     schema: dict[str, Json] = {"type": "object", "properties": properties}
     if required:
         schema["required"] = required

@@ -140,7 +140,10 @@ class PartialOutput:
         self._last: Json = None
 
     def report(self, text: str | None, emit: Callable[[Event], None]) -> None:
-        """Report the answer so far if a piece of text changed it; None: the end."""
+        """Report the partial answer if a piece of text changed it.
+
+        `text` is None at the end of the reply.
+        """
         value = self._changed_value(text)
         if value is not None:
             emit(OutputChunk(value=value))
