@@ -1,4 +1,4 @@
-"""`neuraxis models ls`, `test` and `fetch`."""
+"""`neuraxis models list`, `test` and `fetch`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from neuraxis.cli.display.text import console, echo, echo_json
-from neuraxis.cli.options import Choices, settings_of
+from neuraxis.cli.options import Choices, keep_earlier_name, settings_of
 from neuraxis.errors import ModelError
 
 _KINDS = {
@@ -28,7 +28,7 @@ _PLANNER = (
     "neuraxis: local: is the offline planner, rules and no language model, so that "
     "there is nothing to test. To test a language model, download one with `neuraxis "
     "models fetch smollm2` and type `neuraxis models test local:smollm2`; `neuraxis "
-    "models ls` lists the other kinds."
+    "models list` lists the other kinds."
 )
 
 
@@ -37,9 +37,9 @@ def models() -> None:
     """List the kinds of models, try a model, download weights."""
 
 
-@models.command()
+@models.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print the kinds as JSON.")
-def ls(as_json: bool) -> int:
+def list_(as_json: bool) -> int:
     """List the kinds of models for --model."""
     from neuraxis.models import model_names
 
@@ -134,3 +134,6 @@ def fetch_shown() -> Any:
         return weights.fetch(
             lambda done, total: progress.update(task, completed=done, total=total)
         )
+
+
+keep_earlier_name(models, "ls", list_)

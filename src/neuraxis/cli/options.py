@@ -8,6 +8,7 @@ import logging
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -181,6 +182,13 @@ def session_options(*names: str) -> Callable[[F], F]:
         return command
 
     return add
+
+
+def keep_earlier_name(group: click.Group, name: str, command: click.Command) -> None:
+    """Keep an earlier version's name of a command, without showing it."""
+    alias = copy(command)
+    alias.hidden = True
+    group.add_command(alias, name)
 
 
 def settings_of(choices: Choices) -> Settings:

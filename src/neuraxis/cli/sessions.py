@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
-from copy import copy
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import click
@@ -30,6 +29,7 @@ from neuraxis.cli.options import (
     asset_folder,
     journal_option,
     journal_path,
+    keep_earlier_name,
     pairs_of,
     session_options,
     settings_of,
@@ -332,12 +332,5 @@ def resume(session: str, as_json: bool, quiet: bool, **options: Any) -> int:
         return code
 
 
-def _keep_earlier_name(name: str, command: click.Command) -> None:
-    """Keep an earlier version's name of a command, without showing it."""
-    alias = copy(command)
-    alias.hidden = True
-    sessions.add_command(alias, name)
-
-
-_keep_earlier_name("ls", list_)
-_keep_earlier_name("rm", delete)
+keep_earlier_name(sessions, "ls", list_)
+keep_earlier_name(sessions, "rm", delete)

@@ -120,7 +120,9 @@ def test_D6_the_time_grows_with_the_text(part: str) -> None:
 
     count = 40_000 // len(part)
     seconds(10)
-    assert seconds(4 * count) < 12 * max(seconds(count), 0.005)
+    few = max(min(seconds(count) for _ in range(3)), 0.005)
+    # others on the machine may slow one attempt down
+    assert min(seconds(4 * count) for _ in range(3)) < 12 * few
 
 
 @pytest.mark.parametrize(
