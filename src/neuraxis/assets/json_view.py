@@ -76,9 +76,11 @@ def drain(value: Any) -> Any:
     Raises:
         ValueError: it yields more than `STREAM_ITEMS` items.
     """
+    kind = cast("type[Any]", type(value))
+    if kind in _PLAIN or kind is dict or kind is list:
+        return value
     if isinstance(value, ValuesView):
         return list(cast("ValuesView[Any]", value))
-    kind = cast("type[Any]", type(value))
     if not hasattr(kind, "__next__") or hasattr(value, "read"):  # `read`: a file
         return value
     stream = cast("Iterator[Any]", value)

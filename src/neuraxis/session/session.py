@@ -40,7 +40,7 @@ from neuraxis.session.past import requirements, resume, waiting
 from neuraxis.session.past.call_ids import CallIds, session_key
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Run, RunLock, await_all, check_open, run_in_loop
-from neuraxis.session.watch import Watch, guard_watch, reraise_watch_errors
+from neuraxis.session.watch import Watch, WatchFailed, guard_watch
 from neuraxis.session.workspace import begin_files, read_given, read_item, undo_last
 from neuraxis.settings import Settings, check_settings, load
 from neuraxis.specs import Json
@@ -331,27 +331,28 @@ class Session(Generic[Out]):
         config = within_parent(self._config, self._outer, deps, self._deps)
         self._lock.begin(self.id, watch, is_inside=self._outer is not None)
         try:
-            with reraise_watch_errors(watch):
-                loaded = (self.journal, self.dialect, self.registry, self._shortlist)
-                opened = (self.id, self._is_cut_off, *loaded)
-                planned = await requirements.check(*opened) if is_resumed else ()
-                await self._prompts.begin(config)
-                self._announce(self._sink.emit)
-                request = None if is_resumed else text
-                for item in attach:
-                    self.attach(*await read_item(item))
-                past = (self.history, self._pending, self.journal)
-                config = await continued_config(config, request, *past)
-                self._is_cut_off, self._pending = True, -1
-                begin_files(self.files, is_inside=self._outer is not None)
-                choose_shown(self._shortlist, request or "", self.history, planned)
-                shows, self._shows = self._shows, []
-                reporting = (self._sink.emit, self._lock.watch is not None, shows)
-                work = converse(request, config, self.history, *reporting)
-                answer = await (work if self._outer is None else self._outer.hold(work))
-                await self._sink.end()
-                self._is_cut_off = answer.outcome == "waiting"
-                return self._lock.with_write_error(answer)
+            loaded = (self.journal, self.dialect, self.registry, self._shortlist)
+            opened = (self.id, self._is_cut_off, *loaded)
+            planned = await requirements.check(*opened) if is_resumed else ()
+            await self._prompts.begin(config)
+            self._announce(self._sink.emit)
+            request = None if is_resumed else text
+            for item in attach:
+                self.attach(*await read_item(item))
+            past = (self.history, self._pending, self.journal)
+            config = await continued_config(config, request, *past)
+            self._is_cut_off, self._pending = True, -1
+            begin_files(self.files, is_inside=self._outer is not None)
+            choose_shown(self._shortlist, request or "", self.history, planned)
+            shows, self._shows = self._shows, []
+            reporting = (self._sink.emit, self._lock.watch is not None, shows)
+            work = converse(request, config, self.history, *reporting)
+            answer = await (work if self._outer is None else self._outer.hold(work))
+            await self._sink.end()
+            self._is_cut_off = answer.outcome == "waiting"
+            return self._lock.with_write_error(answer)
+        except WatchFailed as failed:
+            raise failed.seen_by(watch) from None
         finally:
             self._sink.forget()
             self._lock.end()
@@ -407,12 +408,10 @@ class Session(Generic[Out]):
     ) -> list[Result]:
         """Run a plan of your own; it is checked like a model's.
 
-        The values are as the journal stores them: as JSON where that is possible.
-
         Args:
             calls: the steps; a result has the id of its call, which none of the model's
-                has. If one is wrong, none runs; each result's error is the first
-                problem (`check` returns all).
+                has, and its value as the journal stores it: as JSON if possible. If one
+                is wrong, none runs; each error is its first problem (`check`: all).
             watch: sees every event as it happens.
             params: values for `{{ params['x'] }}` of a saved plan; None: plain text.
             on_error: for this plan; None: the session's.
@@ -424,11 +423,13 @@ class Session(Generic[Out]):
         config = within_parent(self._config, self._outer, deps, self._deps, calls)
         config = replace(config, on_error=on_error or config.on_error)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
-        with reraise_watch_errors(watch):
+        try:
             self._announce(emit)
             begin_files(self.files, is_inside=self._outer is not None)
             work = run_calls(calls, config, emit, params)
             results = await (work if self._outer is None else self._outer.hold(work))
+        except WatchFailed as failed:
+            raise failed.seen_by(watch) from None
         with suppress(StorageError):  # the next event reports it
             await self._sink.written()
         return results

@@ -7,8 +7,7 @@ the exception unchanged. It must not count as a failure of the reported command.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from neuraxis.errors import StorageError
@@ -18,43 +17,37 @@ Watch = Callable[[Event], None]
 """Function that sees every event as it happens."""
 
 
-class _WatchFailed(StorageError):
-    """Exception of a `watch`; ends the run, as a broken journal does."""
+class WatchFailed(StorageError):
+    """Error: a `watch` raised; it ends the run, as a broken journal does."""
 
     def __init__(self, watch: Watch, raised: Exception) -> None:
         super().__init__(f"what watches the run raised {raised!r}")
         self.watch = watch
         self.raised = raised
 
+    def seen_by(self, watch: Watch | None) -> Exception:
+        """Return the exception that the caller with this `watch` gets.
+
+        It is what its own `watch` raised. That of an outer session's ends that session,
+        too.
+        """
+        return self.raised if self.watch is watch else self
+
 
 def guard_watch(watch: Watch | None) -> Watch | None:
-    """Return a `watch` whose exceptions become `_WatchFailed`."""
+    """Return a `watch` whose exceptions become `WatchFailed`."""
     if watch is None:
         return None
 
     def guarded(event: Event) -> None:
         try:
             watch(event)
-        except _WatchFailed:
+        except WatchFailed:
             raise
         except Exception as raised:
-            raise _WatchFailed(watch, raised) from raised
+            raise WatchFailed(watch, raised) from raised
 
     return guarded
-
-
-@contextmanager
-def reraise_watch_errors(watch: Watch | None) -> Generator[None]:
-    """Raise the exception of the caller's own `watch` unchanged.
-
-    The exception of an outer session's `watch` ends that session, too.
-    """
-    try:
-        yield
-    except _WatchFailed as failed:
-        if failed.watch is watch:
-            raise failed.raised from None
-        raise
 
 
 def watch_in_cell() -> Callable[[Event], None] | None:
