@@ -249,3 +249,12 @@ def test_a_file_of_this_folder_that_is_not_in_the_workspace_is_told(here: Path) 
     assert "give -w ." in done.stderr
     done = CliRunner().invoke(cli, [*words, "-w", "."], standalone_mode=False)
     assert done.return_value == 0, done.output
+
+
+def test_help_tells_what_the_items_of_a_list_have() -> None:
+    """So that the call can be written without a wrong try."""
+    words = ("call", "-p", "neuraxis:tables", "group_rows", "--help")
+    done = CliRunner().invoke(cli, words, standalone_mode=False)
+    told = " ".join(done.stdout.split())
+    assert "List[string]" in told
+    assert "List[{column?: string, function: Literal[" in told

@@ -241,12 +241,16 @@ def _place(raised: BaseException | None) -> str:
 
 
 def _print_parameters(spec: CommandSpec, context: click.Context) -> None:
+    from neuraxis.schema.describe import FULL, type_text
+
     rows: list[tuple[str, str]] = []
     for name in spec.parameter_names:
         node = spec.parameters["properties"][name]
         texts = [" ".join(str(node.get("description", "")).split()).rstrip(".")]
         if "enum" in node:
             texts.append(f"one of {', '.join(map(_json, node['enum']))}")
+        elif not {"string", "integer", "number", "boolean"}.intersection(_kinds(node)):
+            texts.append(type_text(node, FULL))
         if name in spec.required:
             texts.append("required")
         elif node.get("default") is not None:

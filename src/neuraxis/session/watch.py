@@ -18,7 +18,7 @@ Watch = Callable[[Event], None]
 
 
 class WatchFailed(StorageError):
-    """Error: a `watch` raised; it ends the run, as a broken journal does."""
+    """Exception of a `watch`; ends the run, as a broken journal does."""
 
     def __init__(self, watch: Watch, raised: Exception) -> None:
         super().__init__(f"what watches the run raised {raised!r}")
