@@ -3,6 +3,7 @@
 import re
 import sys
 import time
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -110,6 +111,16 @@ def test_an_answer_shows_its_objects_and_plan(tmp_path: Path) -> None:
     assert page.count("data:image/svg+xml") == 1
     assert "Draw it &lt;script&gt;" in told
     assert len(page) < 30_000
+
+
+def test_dates_and_numbers_of_a_table_are_shown_as_such() -> None:
+    """A date was its class; whole numbers stood on the left."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"day": [date(2026, 1, 2)], "n": [7], "ok": [True]})
+    shown = html.render_object(frame)
+    assert "<td>2026-01-02</td>" in shown
+    assert '<td style="text-align:right">7</td>' in shown
+    assert "<td>true</td>" in shown
 
 
 def test_a_cell_tells_what_a_run_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,13 @@ from html import escape
 from typing import Any
 
 from neuraxis.assets.describe import describe
-from neuraxis.assets.embed import COLUMNS, is_picture, of_root, rows_of
+from neuraxis.assets.embed import (
+    COLUMNS,
+    is_picture,
+    of_root,
+    plain_cell,
+    rows_of,
+)
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.events import Event, MessageSent
 from neuraxis.formatting import counted, digits
@@ -131,9 +137,10 @@ def _shown_of(shown: Sequence[Any], total: int, unit: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f'<td style="text-align:right">{digits(value)}</td>'
-    return f"<td>{'' if value is None else _short(value, _CELL)}</td>"
+    text = digits(value) if isinstance(value, float) else plain_cell(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    style = ' style="text-align:right"' if is_number else ""
+    return f"<td{style}>{_short(text, _CELL)}</td>"
 
 
 def _short(value: Any, most: int) -> str:
