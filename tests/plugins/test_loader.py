@@ -464,3 +464,10 @@ def test_a_manifest_of_nearly_the_right_name(tmp_path: Path) -> None:
         ConfigError, match=r"its config\.yml must be named config\.yaml"
     ):
         load_plugin(str(tmp_path))
+
+
+def test_a_misspelt_name_of_ours_is_suggested_without_its_prefix() -> None:
+    """`-p tabels` means neuraxis:tables, and no function of that name."""
+    with pytest.raises(ConfigError, match="Did you mean neuraxis:tables") as raised:
+        load_plugin("tabels")
+    assert "In Python" not in str(raised.value)

@@ -90,7 +90,7 @@ def load_plugin(
         (builtin_name,)
         if builtin_name in names
         else nearest(name, (*names, *_similar_paths(name)))
-    )
+    ) or tuple(f"neuraxis:{one}" for one in nearest(name, builtin_names()))
     hint = did_you_mean(close)
     if not close and name.isidentifier():
         hint = f" In Python a function goes without quotes: plugins=[{name}]."
