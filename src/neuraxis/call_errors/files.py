@@ -28,7 +28,9 @@ def file_of_the_user(path: str, use: str, *, was_ours: bool) -> str:
 
 
 def files_undone(paths: Sequence[str]) -> str:
-    """Return what stands before the first request after an undo."""
+    """Return what stands before the first request after an undo, or nothing."""
+    if not paths:
+        return ""
     return (
         "[Since your last answer the user undid your changes to files. These are as "
         f"they were before: {listed([quote(path) for path in paths])}.]\n\n"

@@ -140,7 +140,7 @@ def _add_request(
     emit(MessageSent(sender="user", receiver="model", content=text, assets=assets))
     config.origins.add_request(text)
     note = ""
-    if config.files is not None and config.files.untold:
+    if config.files is not None:
         note = call_errors.files_undone(config.files.untold)
         config.files.untold.clear()
     content = config.dialect.request(f"{note}{text}")

@@ -208,7 +208,7 @@ class _Conversation(Struct, kw_only=True):
         self.report_unseen()
         self.cut_off = True
         self.is_reply_open = False
-        note = call_errors.files_undone(self.undone) if self.undone else ""
+        note = call_errors.files_undone(self.undone)
         self.undone.clear()
         text = self.dialect.request(f"{note}{event.content}")
         message = Message(role="user", content=text, is_request=True)
