@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import msgspec
+
 from neuraxis.call_errors import to_json
 from neuraxis.formatting import is_short_json, type_name
 from neuraxis.messages import Path, Result
@@ -34,19 +36,30 @@ _FRAME = (
 
 The forms in which models are trained to write calls, and the tokens around turns.
 """
-ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
+_ENCODER = msgspec.json.Encoder(enc_hook=repr)
 
 
 def json_text(value: Json, *, indent: int | None = None) -> str:
     """Return JSON that no chat template can mistake for a frame."""
-    if indent is None:
-        text = ENCODER.encode(value)
-    else:
-        text = json.dumps(value, ensure_ascii=False, indent=indent, default=repr)
+    text = _compact(value) if indent is None else _indented(value, indent)
     marked = "<" in text or "\x7f" in text or "S]" in text or "T]" in text
     if text.isascii() and not marked:
         return text  # neither pattern can match
     return re.sub(_FRAME, lambda match: f"\\u{ord(match[0]):04x}", whole_pairs(text))
+
+
+def _compact(value: Json) -> str:
+    try:
+        return _ENCODER.encode(value).decode()
+    except UnicodeEncodeError:  # half of a character, which the caller repairs
+        return _indented(value, None)
+
+
+def _indented(value: Json, indent: int | None) -> str:
+    separators = (",", ":") if indent is None else None
+    return json.dumps(
+        value, ensure_ascii=False, indent=indent, separators=separators, default=repr
+    )
 
 
 def json_for_model(value: Any, call_id: str, *, whole: bool = False) -> Json:
