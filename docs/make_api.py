@@ -186,6 +186,7 @@ def _signature(found: Any, name: str) -> str:
         default = f" = {one.default}" if has_default else ""
         given.append(f"{stars}{one.name}{typed}{default}")
     back = f" -> {found.returns}" if found.returns and name == found.name else ""
+    back = re.sub(r"\bpast\.\w+\.", "", back)  # a room of ours, loaded at first use
     asynchronous = "async " if "async" in found.labels else ""
     short = f"{asynchronous}{name}({', '.join(given)}){back}"
     if len(short) <= 80:

@@ -19,7 +19,7 @@ from neuraxis.specs import Json
 VERSION = 1
 
 
-class SessionStarted(Struct, frozen=True, kw_only=True):
+class SessionStarted(Struct, frozen=True, kw_only=True, gc=False):
     """A session started, or was opened again (`resumed`)."""
 
     session: str
@@ -34,7 +34,7 @@ class SessionStarted(Struct, frozen=True, kw_only=True):
     """Random part of the session's idempotency keys; it never changes."""
 
 
-class MessageSent(Struct, frozen=True, kw_only=True):
+class MessageSent(Struct, frozen=True, kw_only=True, gc=False):
     """A message of the user, to the user, or to the model."""
 
     sender: Literal["user", "model", "system"]
@@ -44,7 +44,7 @@ class MessageSent(Struct, frozen=True, kw_only=True):
     """Ids of the pictures and files that the model is shown with it."""
 
 
-class ModelStarted(Struct, frozen=True, kw_only=True):
+class ModelStarted(Struct, frozen=True, kw_only=True, gc=False):
     """The model was asked for the `turn`-th time in this run."""
 
     turn: int
@@ -53,21 +53,21 @@ class ModelStarted(Struct, frozen=True, kw_only=True):
     """Whether the reply broke off and is requested again; its chunks are void."""
 
 
-class ModelChunk(Struct, frozen=True, kw_only=True):
+class ModelChunk(Struct, frozen=True, kw_only=True, gc=False):
     """A piece of the model's output. Never stored."""
 
     text: str
     reasoning: str = ""
 
 
-class OutputChunk(Struct, frozen=True, kw_only=True):
+class OutputChunk(Struct, frozen=True, kw_only=True, gc=False):
     """Fields that a streaming answer holds so far. Never stored."""
 
     value: Json = None
     """The fields so far; the last one may be cut."""
 
 
-class ModelFinished(Struct, frozen=True, kw_only=True):
+class ModelFinished(Struct, frozen=True, kw_only=True, gc=False):
     """The model's complete output."""
 
     text: str
@@ -91,7 +91,7 @@ class ModelFinished(Struct, frozen=True, kw_only=True):
     """Price of the reply in US dollars; None: it is not known."""
 
 
-class PlanChecked(Struct, frozen=True, kw_only=True):
+class PlanChecked(Struct, frozen=True, kw_only=True, gc=False):
     """A reply was decoded and its calls checked, before anything ran."""
 
     steps: tuple[Json, ...]
@@ -103,7 +103,7 @@ class PlanChecked(Struct, frozen=True, kw_only=True):
     """Whether the program wrote the calls; no reply of the model holds them."""
 
 
-class CallStarted(Struct, frozen=True, kw_only=True):
+class CallStarted(Struct, frozen=True, kw_only=True, gc=False):
     """A command is about to run. Stored before it runs (decision 5)."""
 
     id: str
@@ -123,7 +123,7 @@ class CallStarted(Struct, frozen=True, kw_only=True):
     """Items of a `for_each` step, each a call of its own; None: an ordinary call."""
 
 
-class CallProgress(Struct, frozen=True, kw_only=True):
+class CallProgress(Struct, frozen=True, kw_only=True, gc=False):
     """Progress report of a running command. Never stored."""
 
     id: str
@@ -131,7 +131,7 @@ class CallProgress(Struct, frozen=True, kw_only=True):
     fraction: float | None = None
 
 
-class CallFinished(Struct, frozen=True, kw_only=True):
+class CallFinished(Struct, frozen=True, kw_only=True, gc=False):
     """A command ended, was skipped, or its outcome is unknown.
 
     One for each call, also if it was retried; another if a person or the plugin
@@ -161,7 +161,7 @@ class CallFinished(Struct, frozen=True, kw_only=True):
     """Whether the model is shown the picture that the command returned."""
 
 
-class FileChanged(Struct, frozen=True, kw_only=True):
+class FileChanged(Struct, frozen=True, kw_only=True, gc=False):
     """A file of the workspace is about to be changed.
 
     Stored before the change.
@@ -186,7 +186,7 @@ class FileChanged(Struct, frozen=True, kw_only=True):
     """It wrote all of the old content."""
 
 
-class RunUndone(Struct, frozen=True, kw_only=True):
+class RunUndone(Struct, frozen=True, kw_only=True, gc=False):
     """The changes of one run to files were taken back."""
 
     run: int = 0
@@ -194,7 +194,7 @@ class RunUndone(Struct, frozen=True, kw_only=True):
     """Paths of the files that are as they were before that run."""
 
 
-class AssetStored(Struct, frozen=True, kw_only=True):
+class AssetStored(Struct, frozen=True, kw_only=True, gc=False):
     """An object was stored under a short id."""
 
     id: str
@@ -206,7 +206,7 @@ class AssetStored(Struct, frozen=True, kw_only=True):
     """Whether a program attached it as its own, so that it is not from outside."""
 
 
-class ApprovalAsked(Struct, frozen=True, kw_only=True):
+class ApprovalAsked(Struct, frozen=True, kw_only=True, gc=False):
     """The user is asked to approve a call, or a `plan`."""
 
     id: str
@@ -250,7 +250,7 @@ class ApprovalAsked(Struct, frozen=True, kw_only=True):
         return (shown | cast("dict[str, Json]", self.call),)
 
 
-class ApprovalAnswered(Struct, frozen=True, kw_only=True):
+class ApprovalAnswered(Struct, frozen=True, kw_only=True, gc=False):
     """The user's answer, or its absence."""
 
     id: str
@@ -265,7 +265,7 @@ class ApprovalAnswered(Struct, frozen=True, kw_only=True):
     """Arguments that the user changed, by name."""
 
 
-class HistoryShortened(Struct, frozen=True, kw_only=True):
+class HistoryShortened(Struct, frozen=True, kw_only=True, gc=False):
     """Older messages were shortened: the prompt had no room for them."""
 
     how: Literal["references", "summary"]
@@ -285,7 +285,7 @@ class HistoryShortened(Struct, frozen=True, kw_only=True):
     """Origins of the texts that the summary replaces."""
 
 
-class BudgetReached(Struct, frozen=True, kw_only=True):
+class BudgetReached(Struct, frozen=True, kw_only=True, gc=False):
     """A limit of the run was reached."""
 
     what: str
@@ -293,7 +293,7 @@ class BudgetReached(Struct, frozen=True, kw_only=True):
     used: float
 
 
-class SessionFinished(Struct, frozen=True, kw_only=True):
+class SessionFinished(Struct, frozen=True, kw_only=True, gc=False):
     """One run of the session ended."""
 
     outcome: Literal["answered", "failed", "cancelled", "budget", "waiting", "declined"]
@@ -304,7 +304,7 @@ class SessionFinished(Struct, frozen=True, kw_only=True):
     """Paths of written files that are still there, relative to the workspace."""
 
 
-class Inside(Struct, frozen=True, kw_only=True):
+class Inside(Struct, frozen=True, kw_only=True, gc=False):
     """An event of a nested session (`Options(parent=context)`)."""
 
     id: str
@@ -361,7 +361,7 @@ NAMES: Mapping[str, type[Any]] = {
 
 TYPES: Mapping[type[Any], str] = {cls: name for name, cls in NAMES.items()}
 
-NOT_STORED = (ModelChunk, OutputChunk, CallProgress)
+NOT_STORED = frozenset({ModelChunk, OutputChunk, CallProgress})
 """Events that subscribers see live and the journal omits."""
 
 

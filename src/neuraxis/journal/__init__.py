@@ -37,7 +37,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """A stored event with its number in the session and its time."""
 
     seq: int
@@ -93,6 +93,17 @@ def flush(journal: Journal) -> None:
     if write is not None:
         with contextlib.suppress(StorageError):
             write()
+
+
+def release(journal: Journal, session: str, close: bool) -> None:
+    """Release a session in its journal, and `close` the session's own journal.
+
+    A failure to write is ignored.
+    """
+    with contextlib.suppress(StorageError):
+        journal.release(session)
+    if close:
+        journal.close()
 
 
 def open_journal(where: str | Path | Journal | None) -> Journal:

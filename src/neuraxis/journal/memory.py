@@ -7,7 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from neuraxis.errors import SessionBusy
-from neuraxis.events import Event, MessageSent, PlanChecked, SessionFinished
+from neuraxis.events import (
+    Event,
+    MessageSent,
+    PlanChecked,
+    SessionFinished,
+    Unknown,
+)
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.specs import Json
 
@@ -16,8 +22,7 @@ class MemoryJournal:
     """Journal in memory, with a list of events for each session."""
 
     def __init__(self) -> None:
-        self._sessions: defaultdict[str, list[tuple[float, Event]]] = defaultdict(list)
-        """Events of each session, with their times."""
+        self._sessions: defaultdict[str, list[Entry]] = defaultdict(list)
         self._open: set[str] = set()
 
     def claim(self, session: str) -> None:
@@ -42,27 +47,25 @@ class MemoryJournal:
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
         """Append an event."""
-        self._sessions[session].append((time.time(), event))
+        entries = self._sessions[session]
+        entries.append(Entry(seq=len(entries) + 1, at=time.time(), event=event))
 
     def read(self, session: str) -> Sequence[Entry]:
         """Return all events of a session, oldest first."""
-        return [
-            Entry(seq=seq, at=at, event=event)
-            for seq, (at, event) in enumerate(self._sessions.get(session, ()), 1)
-        ]
+        return [*self._sessions.get(session, ())]
 
     def sessions(self) -> Sequence[SessionInfo]:
         """Return all sessions, the most recently used first."""
         infos = [
             SessionInfo(
                 session=session,
-                started=stored[0][0],
-                ended=stored[-1][0],
-                events=len(stored),
-                title=session_title(event for _, event in stored),
-                state=_last_state(event for _, event in reversed(stored)),
+                started=entries[0].at,
+                ended=entries[-1].at,
+                events=len(entries),
+                title=session_title(entry.event for entry in entries),
+                state=_last_state(entry.event for entry in reversed(entries)),
             )
-            for session, stored in self._sessions.items()
+            for session, entries in self._sessions.items()
         ]
         return sorted(infos, key=lambda info: info.ended, reverse=True)
 
@@ -74,7 +77,7 @@ class MemoryJournal:
         """Do nothing: there is no file."""
 
 
-def session_title(events: Iterable[Event]) -> str:
+def session_title(events: Iterable[Event | Unknown]) -> str:
     """Return the beginning of the user's first message, or the called commands."""
     plans: list[PlanChecked] = []
     for event in events:
@@ -96,7 +99,7 @@ def short_title(text: str) -> str:
     return line if len(line) <= 60 else line[:59] + "…"
 
 
-def _last_state(newest_first: Iterable[Event]) -> str:
+def _last_state(newest_first: Iterable[Event | Unknown]) -> str:
     for event in newest_first:
         if isinstance(event, SessionFinished):
             return event.outcome

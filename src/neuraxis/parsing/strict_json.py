@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from math import inf
+from math import isfinite
 from typing import Any
 
 from neuraxis.formatting import quote
@@ -33,9 +33,9 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _finite(digits: str) -> float:
     value = float(digits)
-    if value in (inf, -inf):
-        raise ValueError(f"{digits} is too large for a number")
-    return value
+    if isfinite(value):
+        return value
+    raise ValueError(f"{digits} is too large for a number")
 
 
 def _no_constant(name: str) -> Any:

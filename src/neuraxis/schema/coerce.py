@@ -17,7 +17,6 @@ from neuraxis.formatting import path_text, quote
 from neuraxis.messages import Path
 from neuraxis.parsing import strict_json
 from neuraxis.schema.describe import SECONDS
-from neuraxis.schema.formats import duration_seconds
 from neuraxis.schema.navigate import Node, as_node, child, kinds, resolved
 from neuraxis.specs import Json
 
@@ -208,9 +207,11 @@ class _Coercion:
                 allowed = _member_kinds(choices)
         if "string" in allowed or not allowed:
             return value
-        seconds = duration_seconds(value) if node.get("format") == SECONDS else None
-        if seconds is not None:
-            return _noted(path, value, seconds, notes)
+        if node.get("format") == SECONDS:
+            from neuraxis.schema.formats import duration_seconds  # few schemas need it
+
+            if (seconds := duration_seconds(value)) is not None:
+                return _noted(path, value, seconds, notes)
         readings = {
             repr(reading): reading
             for kind in allowed

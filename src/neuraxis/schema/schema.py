@@ -15,8 +15,6 @@ from neuraxis.formatting import quote, type_name
 from neuraxis.messages import Path, Problem
 from neuraxis.schema import coerce
 from neuraxis.schema.describe import type_text
-from neuraxis.schema.explain import explain
-from neuraxis.schema.formats import FORMATS
 from neuraxis.schema.navigate import (
     NO_JSON,
     Node,
@@ -126,6 +124,8 @@ class Schema:
             text = f"a value that can be checked ({str(error).splitlines()[0][:80]})"
             results.append(Problem(expected=text, got=type_name(value), keyword="json"))
             return tuple(results)
+        from neuraxis.schema.explain import explain  # only mistakes need it
+
         for error in errors:
             if not _in_hole(error, blind):
                 results += explain(error, self.json, checked)
@@ -220,9 +220,10 @@ class Schema:
         if self._compiled is None and self._defect is None:
             import jsonschema_rs
 
-            written = repr(self.json)
+            written, formats = repr(self.json), None
             # registered formats cost a quarter of every check, even unused
-            formats = FORMATS if "'format'" in written else None
+            if "'format'" in written:
+                from neuraxis.schema.formats import FORMATS as formats
             try:
                 if "$ref" in written and refers_to_itself(self.json):
                     raise ValueError("a type refers to itself with nothing between")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
@@ -228,10 +228,12 @@ def _as_returned(result: Result, assets: AssetStore) -> Result:
     return replace(result, value=value)
 
 
-async def embed_assets(text: str, config: RunConfig, state: RunState) -> str:
-    """Return the answer's text with the assets it embeds (rule B62)."""
-    if "<|" not in text:
-        return text
+async def embed_assets(
+    texts: Sequence[str], config: RunConfig, state: RunState
+) -> list[str]:
+    """Return the answer's texts with the assets they embed (rule B62)."""
+    if "<|" not in "".join(texts):
+        return [*texts]
     # imported here: few answers embed assets, and the import would delay the first run
     from neuraxis.assets.embed import CannotBeShown, embed
     from neuraxis.execution.offload import in_thread_if
@@ -257,7 +259,8 @@ async def embed_assets(text: str, config: RunConfig, state: RunState) -> str:
         state.files.append(written)
         return written
 
-    return await in_thread_if(True, embed, text, config.assets, save, quota.file_bytes)
+    given = config.assets, save, quota.file_bytes
+    return [await in_thread_if(True, embed, text, *given) for text in texts]
 
 
 def took_too_long(state: RunState, config: RunConfig) -> str:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 from neuraxis.assets.store import INLINE_BYTES, AssetStore
 from neuraxis.dialects import Dialect, find_dialect
+from neuraxis.engines.in_process import InProcess
+from neuraxis.engines.threads import limit_threads
 from neuraxis.errors import ConfigError
 from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
+from neuraxis.execution.nested import ParentRun
 from neuraxis.formatting import file_name
 from neuraxis.journal import Journal
 from neuraxis.models import Model, find_model, find_models
@@ -54,6 +57,16 @@ def build_model(
         for name in getattr(model, "names", (model.name,)):
             require_price(name, settings)
     return model
+
+
+def build_engine(settings: Settings, outer: ParentRun | None) -> InProcess:
+    """Return what runs the commands; limit their threads, in this process.
+
+    Raises:
+        ConfigError: the setting `commands.threads` is no whole number above 0.
+    """
+    limit_threads(settings.get("commands.threads"))
+    return InProcess(nested=outer is not None)
 
 
 def build_dialect(

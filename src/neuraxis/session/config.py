@@ -18,7 +18,6 @@ from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.cancellation import RunCancellation
 from neuraxis.execution.runtime import Runtime
-from neuraxis.journal import Journal
 from neuraxis.messages import NOTHING_USED, CallError, Message, Prompt, Result, Usage
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
@@ -31,16 +30,14 @@ from neuraxis.policy.rules import Policy
 from neuraxis.policy.secrets import Secrets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import FileHistory
-from neuraxis.session.past import resume
 from neuraxis.session.past.call_ids import CallIds
-from neuraxis.session.past.recorded import last_results
 from neuraxis.session.past.shortened import Summary
-from neuraxis.session.past.waiting import ContinuedPlan, continued_plan
-from neuraxis.session.visible_results import ShowResults
 from neuraxis.settings import Settings
 
-if TYPE_CHECKING:  # loaded by the sessions whose answers have a type
+if TYPE_CHECKING:  # loaded by the sessions and runs that need them
+    from neuraxis.session.past.waiting import ContinuedPlan
     from neuraxis.session.typed.output import Output
+    from neuraxis.session.visible_results import ShowResults
 
 
 class RunConfig(Struct, frozen=True, kw_only=True):
@@ -90,43 +87,7 @@ class RunConfig(Struct, frozen=True, kw_only=True):
     """The plan that waited for answers, for the run that continues it."""
 
 
-async def continued_config(
-    config: RunConfig,
-    text: str | None,
-    history: list[Message],
-    pending: int,
-    journal: Journal,
-) -> RunConfig:
-    """Return the configuration that continues an interrupted request.
-
-    If its plan does not wait for approvals, the history reports how its calls ended.
-
-    Args:
-        config: the session's configuration.
-        text: the new request; None: the interrupted one.
-        history: the session's messages; changed in place.
-        pending: number of messages after an unhandled reply; -1: there is none.
-        journal: the session's journal.
-    """
-    waiting_plan = None
-    is_open = bool(history and history[-1].calls)
-    if is_open or (text is None and pending >= 0):
-        events = await resume.read_events(journal, config.session)
-        if text is None:
-            waiting_plan = continued_plan(events, config.assets)
-        if is_open and waiting_plan is None:
-            past = resume.restore_history(events, config.dialect)
-            history += past.unseen
-            for loop in past.loops:
-                config.assets.keep(*loop)
-    if text is None and pending >= 0:
-        del history[len(history) - pending :]
-    elif waiting_plan is None and (is_open or pending >= 0):
-        config.origins.shown(tuple(config.origins.results))
-    return _with_waiting_plan(config, waiting_plan)
-
-
-def _with_waiting_plan(config: RunConfig, waited: ContinuedPlan | None) -> RunConfig:
+def continued_config(config: RunConfig, waited: ContinuedPlan | None) -> RunConfig:
     """Return the configuration for a plan that waited for approvals.
 
     Without an `approve` function, its further questions wait, too.
@@ -140,15 +101,6 @@ def _with_waiting_plan(config: RunConfig, waited: ContinuedPlan | None) -> RunCo
         answered=waited.plan.answered,
     )
     return replace(config, later=later, waited=waited)
-
-
-def carried_over(
-    text: str | None, config: RunConfig, history: Sequence[Message]
-) -> list[Result]:
-    """Return the results of the interrupted plan, for a resumed run."""
-    if text is not None or config.waited is not None:
-        return []
-    return last_results(history, config.assets)
 
 
 class RunState(Struct):

@@ -52,7 +52,8 @@ from neuraxis.session.answer import (
     took_too_long,
 )
 from neuraxis.session.ask_model import Stop, ask_model, read_reply
-from neuraxis.session.config import RunConfig, RunState, carried_over, runtime_of
+from neuraxis.session.config import RunConfig, RunState, runtime_of
+from neuraxis.session.past.recorded import last_results
 from neuraxis.session.past.resume import as_completion
 from neuraxis.session.past.waiting import ContinuedPlan
 from neuraxis.session.prompt import remaining_budget
@@ -93,7 +94,7 @@ async def converse(
     """
     started = time.perf_counter()
     error: str | ModelError = ""
-    state = RunState(results=carried_over(text, config, history))
+    state = RunState(results=_carried_over(text, config, history))
     cancelled = RunCancellation()
     outcome: Outcome = "answered"
     if text is not None:
@@ -129,6 +130,15 @@ async def converse(
     answer = answer_of(state, outcome, error, runtime, config)
     emit(_end_event(outcome, answer.files, answer.text, answer.error, started))
     return answer
+
+
+def _carried_over(
+    text: str | None, config: RunConfig, history: Sequence[Message]
+) -> list[Result]:
+    """Return the results of the interrupted plan, for a resumed run."""
+    if text is not None or config.waited is not None:
+        return []
+    return last_results(history, config.assets)
 
 
 def _add_request(
@@ -274,7 +284,7 @@ async def _turns(
         if completion.usage is not NOTHING_USED:
             state.usage += completion.usage
         reply = await read_reply(completion, config, history, early.next_id)
-        texts = [await embed_assets(text, config, state) for text in reply.texts]
+        texts = await embed_assets(reply.texts, config, state)
         for text in texts:
             emit(MessageSent(sender="model", receiver="user", content=text))
         if not reply.calls and not reply.errors:

@@ -21,8 +21,6 @@ from msgspec.structs import replace
 from neuraxis import call_errors
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
-from neuraxis.dialects.instruction_template import own_text
-from neuraxis.dialects.native.tool_schema import for_server
 from neuraxis.errors import ConfigError
 from neuraxis.execution.budget import Budget, Usage
 from neuraxis.formatting import describe_given
@@ -160,6 +158,10 @@ class Prompts:
             text = f"{text.rstrip()}\n\n{self._text.strip()}\n"
         schema = None
         if self.output is not None:
+            # few sessions have a typed answer
+            from neuraxis.dialects.instruction_template import own_text
+            from neuraxis.dialects.native.tool_schema import for_server
+
             schema = for_server(self.output.schema)
             notation = self._dialect.notation(self.output.schema)
             output_text = own_text("output.md").replace("{form}", notation)

@@ -14,13 +14,11 @@ from msgspec.structs import replace
 
 from neuraxis.assets.pictures import media_type
 from neuraxis.dialects import Dialect
-from neuraxis.engines.in_process import InProcess
-from neuraxis.engines.threads import limit_threads
 from neuraxis.errors import StorageError
 from neuraxis.events import CallStarted
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.report import report_stored
-from neuraxis.journal import Journal, flush, open_journal
+from neuraxis.journal import Journal, flush, open_journal, release
 from neuraxis.messages import Call, Message, Prompt, Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
@@ -28,7 +26,7 @@ from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.rules import Policy, check_targets
 from neuraxis.policy.unknown_calls import UnknownCalls
 from neuraxis.sandbox.files.history import Undone
-from neuraxis.session import build, validation
+from neuraxis.session import build, past, validation
 from neuraxis.session.answer import Answer, Out
 from neuraxis.session.config import RunConfig, continued_config
 from neuraxis.session.event_loop import SyncLoop, check_sync_close
@@ -36,7 +34,6 @@ from neuraxis.session.event_sink import EventSink
 from neuraxis.session.inherit import Inherited, inherit, session_started, within_parent
 from neuraxis.session.load_plugins import build_registry, build_shortlist, choose_shown
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
-from neuraxis.session.past import requirements, resume, waiting
 from neuraxis.session.past.call_ids import CallIds, session_key
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Run, RunLock, await_all, check_open, run_in_loop
@@ -108,7 +105,7 @@ class Session(Generic[Out]):
         settings = inherited.settings if settings is None else settings
         self.settings = load(Path.cwd()) if settings is None else settings
         check_settings(self.settings)
-        limit_threads(self.settings.get("commands.threads"))
+        self._engine = build.build_engine(self.settings, self._outer)
         self.workspace = build.build_workspace(workspace, inherited, self.settings)
         checks = (inherited.policy.lock, inherited.secrets, options.strict)
         self.registry = build_registry(plugins, self.workspace, *checks)
@@ -134,7 +131,7 @@ class Session(Generic[Out]):
         self.id = id or os.urandom(16).hex()  # it cannot be guessed
         self.journal.claim(self.id)
         claimed = (self.journal, self.id, self.journal is not journal)
-        self._claim = weakref.finalize(self, resume.release, *claimed)
+        self._claim = weakref.finalize(self, release, *claimed)
         self._lock = RunLock()
         self._unknown = UnknownCalls()
         self._is_cut_off = False
@@ -158,7 +155,6 @@ class Session(Generic[Out]):
         self._shows: list[str] = []
         """Attached pictures and files that the next request shows."""
         self._loop = SyncLoop()
-        self._engine = InProcess(nested=self._outer is not None)
 
     def _make_config(
         self, inherited: Inherited, options: Options, budget: Budget, approve: Approver
@@ -220,22 +216,22 @@ class Session(Generic[Out]):
         entries = self.journal.read(self.id)
         if self._earlier != bool(entries) and not reopen:
             self._claim()
-            raise resume.wrong_session_id(self.id, self.journal, exists=bool(entries))
+            raise past.resume.wrong_id(self.id, self.journal, exists=bool(entries))
         events = [entry.event for entry in entries]
         key = session_key(events, self._config.key)
-        past = resume.restore_history(events, self.dialect)
-        replay(self.origins, events, past.waits)
-        waiting.restore_approvals(self.approvals, events)
+        earlier = past.resume.restore_history(events, self.dialect)
+        replay(self.origins, events, earlier.waits)
+        past.waiting.restore_approvals(self.approvals, events)
         for restored in (self._unknown, self.files, self.ids):
             restored.replay(events)
-        self._is_cut_off = past.cut_off
-        self._config = replace(self._config, summed=past.summed, key=key)
-        self._pending = past.first_unseen
-        self.history = resume.restore(past, self.assets, self.origins)
+        self._is_cut_off = earlier.cut_off
+        self._config = replace(self._config, summed=earlier.summed, key=key)
+        self._pending = earlier.first_unseen
+        self.history = past.resume.restore(earlier, self.assets, self.origins)
 
-    def pending(self) -> tuple[waiting.Question, ...]:
+    def pending(self) -> tuple[past.waiting.Question, ...]:
         """Return the calls that wait for an approval (`approve="later"`)."""
-        return waiting.pending(self.journal, self.id)
+        return past.waiting.pending(self.journal, self.id)
 
     def approve(
         self, question: str, how: Literal["once", "always"] = "once", /, **changed: Any
@@ -252,13 +248,14 @@ class Session(Generic[Out]):
                 no offers for "always".
         """
         target = self.journal, self.id, question
-        answered = waiting.answer(*target, True, arguments=changed, how=how)
-        waiting.restore_approvals(self.approvals, answered)
+        answered = past.waiting.answer(*target, True, arguments=changed, how=how)
+        past.waiting.restore_approvals(self.approvals, answered)
 
     def deny(self, question: str, reason: str = "") -> None:
         """Refuse a waiting call; the model is told the reason."""
-        answered = waiting.answer(self.journal, self.id, question, False, reason=reason)
-        waiting.restore_approvals(self.approvals, answered)
+        target = self.journal, self.id, question
+        answered = past.waiting.answer(*target, False, reason=reason)
+        past.waiting.restore_approvals(self.approvals, answered)
 
     @property
     def unknown_calls(self) -> tuple[CallStarted, ...]:
@@ -275,7 +272,7 @@ class Session(Generic[Out]):
         flush(self.journal)
         if self._is_cut_off:  # its result is among those that the model has not seen
             given = self.journal, self.id, self.dialect, self.assets, self.history
-            self._pending = resume.take_settled(call_id, *given)
+            self._pending = past.resume.take_settled(call_id, *given)
 
     def run(
         self, text: str, *, attach: Iterable[Any] = (), deps: Any = None
@@ -333,14 +330,16 @@ class Session(Generic[Out]):
         try:
             loaded = (self.journal, self.dialect, self.registry, self._shortlist)
             opened = (self.id, self._is_cut_off, *loaded)
-            planned = await requirements.check(*opened) if is_resumed else ()
+            planned = await past.requirements.check(*opened) if is_resumed else ()
             await self._prompts.begin(config)
             self._announce(self._sink.emit)
             request = None if is_resumed else text
             for item in attach:
                 self.attach(*await read_item(item))
-            past = (self.history, self._pending, self.journal)
-            config = await continued_config(config, request, *past)
+            earlier = (self.history, self._pending, self.id, self.journal)
+            stores = (self.dialect, self.assets, self.origins)
+            waited = await past.continued.take_up(request, *earlier, *stores)
+            config = continued_config(config, waited)
             self._is_cut_off, self._pending = True, -1
             begin_files(self.files, is_inside=self._outer is not None)
             choose_shown(self._shortlist, request or "", self.history, planned)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import cast
 
@@ -21,7 +20,7 @@ from neuraxis import call_errors
 from neuraxis.assets.store import AssetStore
 from neuraxis.dialects import Dialect
 from neuraxis.engines.threads import THREADS
-from neuraxis.errors import ConfigError, NoSuchSession, StorageError
+from neuraxis.errors import ConfigError, NoSuchSession
 from neuraxis.events import (
     AssetStored,
     CallFinished,
@@ -341,18 +340,7 @@ async def read_events(journal: Journal, session: str) -> list[Event | Unknown]:
     return [entry.event for entry in entries]
 
 
-def release(journal: Journal, session: str, close: bool) -> None:
-    """Release a session in its journal, and `close` the session's own journal.
-
-    A failure to write is ignored.
-    """
-    with suppress(StorageError):
-        journal.release(session)
-    if close:
-        journal.close()
-
-
-def wrong_session_id(session: str, journal: Journal, *, exists: bool) -> ConfigError:
+def wrong_id(session: str, journal: Journal, *, exists: bool) -> ConfigError:
     """Return the error for an id that exists, or that does not."""
     if exists:
         return ConfigError(

@@ -1,0 +1,53 @@
+"""Continue a request that was interrupted, or whose plan waited for approvals."""
+
+from __future__ import annotations
+
+from neuraxis.assets.store import AssetStore
+from neuraxis.dialects import Dialect
+from neuraxis.journal import Journal
+from neuraxis.messages import Message
+from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.session.past.resume import read_events, restore_history
+from neuraxis.session.past.waiting import ContinuedPlan, continued_plan
+
+
+async def take_up(
+    text: str | None,
+    history: list[Message],
+    pending: int,
+    session: str,
+    journal: Journal,
+    dialect: Dialect,
+    assets: AssetStore,
+    origins: Origins,
+) -> ContinuedPlan | None:
+    """Prepare the history for the next run; return its waiting plan.
+
+    Without one, the history tells how the calls of the interrupted plan ended.
+
+    Args:
+        text: the new request; None: the interrupted one.
+        history: the session's messages; changed in place.
+        pending: number of messages after an unhandled reply; -1: there is none.
+        session: the session's id.
+        journal: the session's journal.
+        dialect: the session's dialect.
+        assets: gets the results of loops.
+        origins: is told what the model is shown.
+    """
+    plan = None
+    is_open = bool(history and history[-1].calls)
+    if is_open or (text is None and pending >= 0):
+        events = await read_events(journal, session)
+        if text is None:
+            plan = continued_plan(events, assets)
+        if is_open and plan is None:
+            past = restore_history(events, dialect)
+            history += past.unseen
+            for loop in past.loops:
+                assets.keep(*loop)
+    if text is None and pending >= 0:
+        del history[len(history) - pending :]
+    elif plan is None and (is_open or pending >= 0):
+        origins.shown(tuple(origins.results))
+    return plan
