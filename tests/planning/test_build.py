@@ -20,7 +20,8 @@ from neuraxis.messages import Call, CallError
 from neuraxis.planning.build import build, omits_parameter
 from neuraxis.planning.plan import Plan, waits_for
 from neuraxis.references.asset_ref import AssetRef
-from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.evaluate import evaluate
+from neuraxis.references.path import fill
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import CommandSpec, Effects, Json, PluginSpec
 

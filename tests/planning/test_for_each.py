@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from neuraxis.call_errors import problem_text
-from neuraxis.planning.for_each import DEFAULT_MAX_ITEMS, MAX_ITEMS, Loop, list_problem
+from neuraxis.planning.for_each import (
+    DEFAULT_MAX_ITEMS,
+    MAX_ITEMS,
+    items_of,
+    list_problem,
+)
+from neuraxis.planning.plan import Loop
 from neuraxis.references.asset_ref import AssetRef
 
 
@@ -18,7 +24,7 @@ def _unused(ref: AssetRef) -> Any:
 @pytest.mark.parametrize("value", [[], [1, "a", None], [[1], {"a": 2}]])
 def test_N3_a_written_list_is_what_is_gone_over(value: Any) -> None:
     """Nothing is looked up for it."""
-    assert Loop(value=value, most=5).items(_unused) == value
+    assert items_of(Loop(value=value, most=5), _unused) == value
 
 
 def test_N3_references_in_a_list_are_their_objects() -> None:
@@ -35,7 +41,7 @@ def test_N3_references_in_a_list_are_their_objects() -> None:
         ),
     )
     found = {ref: native}
-    assert loop.items(found.__getitem__) == [1, native, {"deep": native}]
+    assert items_of(loop, found.__getitem__) == [1, native, {"deep": native}]
     assert written == [1, "asset://a1", {"deep": "asset://a1"}]
 
 
@@ -44,7 +50,7 @@ def test_N3_a_reference_may_be_the_whole_list() -> None:
     ref = AssetRef(asset_id="a1", field_path=("content",))
     loop = Loop(value="asset://a1/content", most=5, asset_refs=((("$for_each",), ref),))
     for there in ([1, 2], (1, 2), "text", None):
-        assert loop.items({ref: there}.__getitem__) is there
+        assert items_of(loop, {ref: there}.__getitem__) is there
 
 
 @pytest.mark.parametrize("items", [[], [1], (1, 2), ["x"] * 3])

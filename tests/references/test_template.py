@@ -22,9 +22,9 @@ from neuraxis.references.asset_ref import (
     parse_reference,
     reference_fault,
 )
-from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.evaluate import evaluate
 from neuraxis.references.find import find_asset_refs, find_places
-from neuraxis.references.path import WalkError, walk
+from neuraxis.references.path import WalkError, fill, walk
 from neuraxis.references.render import ReferenceFailure
 from neuraxis.references.template import Scope, Template, read_template
 

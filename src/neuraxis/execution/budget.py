@@ -9,7 +9,7 @@ from msgspec import Struct
 from neuraxis.formatting import Named
 from neuraxis.messages import NOTHING_USED, Result
 from neuraxis.messages import Usage as Tokens
-from neuraxis.planning.for_each import belongs_to
+from neuraxis.planning.plan import belongs_to
 
 
 class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):

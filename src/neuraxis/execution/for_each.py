@@ -31,8 +31,8 @@ from neuraxis.execution.retry import failed, run_with_retry
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.step import run_step
 from neuraxis.messages import CallError, Result
-from neuraxis.planning.for_each import Loop, list_problem
-from neuraxis.planning.plan import Plan, Step, item_steps, waits_for
+from neuraxis.planning.for_each import items_of, list_problem
+from neuraxis.planning.plan import Loop, Plan, Step, item_steps, waits_for
 from neuraxis.policy.decision import Refused
 from neuraxis.policy.deferred_questions import Waits
 from neuraxis.references.render import ReferenceFailure
@@ -101,7 +101,7 @@ def _item_steps(step: Step, loop: Loop, runtime: Runtime) -> list[Step]:
     """Return one step per item, all checked before the first one runs."""
     target = step.call.target
     try:
-        items = loop.items(runtime.assets.resolve)
+        items = items_of(loop, runtime.assets.resolve)
     except ReferenceLost as lost:
         raise Refused(lost.error) from None
     except ReferenceFailure as failure:

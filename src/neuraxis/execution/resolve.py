@@ -17,12 +17,11 @@ from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.assets.unfolding import PARTS, unfolds
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Path
-from neuraxis.planning.plan import Step, resolver
-from neuraxis.planning.references import ITEM
+from neuraxis.planning.plan import ITEM, Step, resolver
 from neuraxis.policy.decision import Refused
 from neuraxis.references.asset_ref import AssetRef, format_url
-from neuraxis.references.evaluate import evaluate, fill
-from neuraxis.references.path import RESPONSE, WalkError, walk
+from neuraxis.references.evaluate import evaluate
+from neuraxis.references.path import RESPONSE, WalkError, fill, walk
 from neuraxis.references.render import ReferenceFailure
 from neuraxis.references.template import Binding, Template
 from neuraxis.schema.schema import Schema

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from msgspec import Struct
-
 from neuraxis import call_errors
-from neuraxis.messages import Path, Problem
-from neuraxis.planning.references import ITEM, CallReader
+from neuraxis.messages import Problem
+from neuraxis.planning.plan import ITEM, Loop
+from neuraxis.planning.references import CallReader
 from neuraxis.references.asset_ref import AssetRef
 from neuraxis.references.evaluate import fill_in
 from neuraxis.references.find import find_places as places_of
 from neuraxis.references.path import available
-from neuraxis.references.template import Binding, Expression
+from neuraxis.references.template import Expression
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
@@ -37,27 +36,10 @@ _ANYTHING = Schema(
 _LIST = Schema({"type": "array"})
 
 
-class Item(Struct, frozen=True, kw_only=True):
-    """One item of a loop, and its index in the list."""
-
-    index: int
-    value: Any
-    part_of: str
-    """Id of the step's call."""
-
-
-class Loop(Struct, frozen=True, kw_only=True):
-    """Loop of a step: `value`, with references at the other fields' paths."""
-
-    value: Json
-    most: int
-    bindings: tuple[Binding, ...] = ()
-    asset_refs: tuple[tuple[Path, AssetRef], ...] = ()
-
-    def items(self, resolve: Callable[[AssetRef], Any]) -> Any:
-        """Return the resolved list, or whatever the reference leads to."""
-        values = {_KEY: self.value}
-        return fill_in(values, self.bindings, self.asset_refs, resolve)[_KEY]
+def items_of(loop: Loop, resolve: Callable[[AssetRef], Any]) -> Any:
+    """Return the resolved list, or whatever the reference leads to."""
+    values = {_KEY: loop.value}
+    return fill_in(values, loop.bindings, loop.asset_refs, resolve)[_KEY]
 
 
 def read_loop(reading: CallReader) -> Loop | None:
@@ -120,11 +102,6 @@ def list_problem(items: Any, limit: int) -> Problem | None:
     if count > limit:
         return Problem(path=(_KEY,), expected=_at_most(limit), got=f"{count} items")
     return None
-
-
-def belongs_to(call_id: str, ids: set[str]) -> bool:
-    """Check whether a call, or its loop, is one of these."""
-    return call_id in ids or call_id.rpartition(".")[0] in ids
 
 
 def _at_most(limit: int) -> str:

@@ -8,19 +8,19 @@ its dependencies; `waits_for` returns which steps may run concurrently.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
 from neuraxis.messages import Call, CallError, Path
-from neuraxis.planning.for_each import Item, Loop
-from neuraxis.planning.references import ITEM
 from neuraxis.plugins.registry import Command
 from neuraxis.references.asset_ref import AssetRef
-from neuraxis.references.template import Binding
 from neuraxis.specs import Json
+
+if TYPE_CHECKING:  # loaded with the first plan
+    from neuraxis.references.template import Binding
 
 OnError = Literal["fail_fast", "continue", "retry"]
 """Reaction to a failed step.
@@ -28,6 +28,26 @@ OnError = Literal["fail_fast", "continue", "retry"]
 `fail_fast` skips the remaining steps, `continue` only those that depend on it; `retry`
 first repeats a repeatable step.
 """
+ITEM = "item"
+"""Root that stands for one item of `for_each`, and its `Expression.step`."""
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One item of a loop, and its index in the list."""
+
+    index: int
+    value: Any
+    part_of: str
+    """Id of the step's call."""
+
+
+class Loop(Struct, frozen=True, kw_only=True):
+    """Loop of a step: `value`, with references at the other fields' paths."""
+
+    value: Json
+    most: int
+    bindings: tuple[Binding, ...] = ()
+    asset_refs: tuple[tuple[Path, AssetRef], ...] = ()
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -67,6 +87,11 @@ def refs_of(one: Step | Loop) -> list[AssetRef]:
     """Return the references of a call, or of a loop's list."""
     refs = [ref for binding in one.bindings for ref in binding.template.refs]
     return refs + [ref for _, ref in one.asset_refs]
+
+
+def belongs_to(call_id: str, ids: set[str]) -> bool:
+    """Check whether a call, or its loop, is one of these."""
+    return call_id in ids or call_id.rpartition(".")[0] in ids
 
 
 def item_steps(step: Step, items: Sequence[Any]) -> list[Step]:

@@ -17,6 +17,7 @@ from neuraxis import call_errors
 from neuraxis.assets.frames import may_become
 from neuraxis.formatting import nearest
 from neuraxis.messages import Call, CallError, Path, Problem
+from neuraxis.planning.plan import ITEM
 from neuraxis.plugins.registry import Command
 from neuraxis.references import check
 from neuraxis.references.asset_ref import (
@@ -25,9 +26,9 @@ from neuraxis.references.asset_ref import (
     parse_reference,
     reference_fault,
 )
-from neuraxis.references.evaluate import evaluate, fill
+from neuraxis.references.evaluate import evaluate
 from neuraxis.references.parser import foreign
-from neuraxis.references.path import RESPONSE
+from neuraxis.references.path import RESPONSE, fill
 from neuraxis.references.render import ReferenceFailure
 from neuraxis.references.template import (
     MOST_PROBLEMS,
@@ -41,8 +42,6 @@ from neuraxis.schema.annotations import RAW_KEY
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Json
 
-ITEM = "item"
-"""Root that stands for one item of `for_each`, and its `Expression.step`."""
 PARAMS = "params"
 """Root of a saved plan's parameters, and its `Expression.step`."""
 

@@ -18,11 +18,12 @@ from neuraxis.errors import NeuraxisError
 from neuraxis.messages import Call, Result
 from neuraxis.parsing.yaml import read_yaml
 from neuraxis.planning.load import DATA_KEYS, VERSION
-from neuraxis.planning.references import ITEM, PARAMS
+from neuraxis.planning.plan import ITEM
+from neuraxis.planning.references import PARAMS
 from neuraxis.references.asset_ref import AssetRef
-from neuraxis.references.evaluate import fill
 from neuraxis.references.find import find_asset_refs, find_places
 from neuraxis.references.parser import Malformed, split
+from neuraxis.references.path import fill
 from neuraxis.specs import Json
 
 _RESULTS = re.compile(r"results\s*\[\s*-?[0-9]+\s*\]")

@@ -19,6 +19,7 @@ from neuraxis.assets.in_words import beginning
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.formatting import preview
 from neuraxis.messages import Path
+from neuraxis.planning.for_each import items_of
 from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import MOST_REFUSALS, call_digest, with_integers
 from neuraxis.policy.decision import Decision, Facts
@@ -144,7 +145,7 @@ def postpone(asked: ApprovalAsked, step: Step, gate: Gate) -> None:
         return
     call = cast("dict[str, Json]", asked.call)
     if step.loop is not None:  # all items are shown
-        items = shown_whole(step.loop.items(gate.assets.resolve))
+        items = shown_whole(items_of(step.loop, gate.assets.resolve))
         call = {**call, "arguments": step.call.arguments, "for_each": items}
     question = gate.later.question(replace(asked, call=call), step)
     if not gate.later.is_open(question):

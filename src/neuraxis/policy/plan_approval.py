@@ -13,7 +13,7 @@ from itertools import dropwhile
 
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.events import ApprovalAsked
-from neuraxis.planning.for_each import list_problem
+from neuraxis.planning.for_each import items_of, list_problem
 from neuraxis.planning.plan import Step, item_steps, resolver
 from neuraxis.policy.approvals import value_digest
 from neuraxis.policy.ask import (
@@ -127,7 +127,7 @@ def _singly(step: Step, gate: Gate) -> list[Step]:
     if step.loop is None:
         return [step]
     try:
-        items = step.loop.items(gate.assets.resolve)
+        items = items_of(step.loop, gate.assets.resolve)
     except (ReferenceFailure, ReferenceLost):
         return []
     if list_problem(items, step.loop.most):

@@ -23,7 +23,7 @@ from msgspec import Struct
 from neuraxis.errors import CommandError
 from neuraxis.messages import Path
 from neuraxis.policy.provenance.words import leaves
-from neuraxis.references.evaluate import fill
+from neuraxis.references.path import fill
 from neuraxis.schema.annotations import is_covered
 from neuraxis.settings import user_dir
 from neuraxis.specs import Json

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path as File
 
-from neuraxis.planning.plan import refs_of
-from neuraxis.planning.references import ITEM
+from neuraxis.planning.plan import ITEM, refs_of
 from neuraxis.policy.decision import Facts
 from neuraxis.policy.provenance.file_labels import label_of_file
 from neuraxis.policy.provenance.labels import FILES, OWN, How, Traced

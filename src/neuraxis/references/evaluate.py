@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from neuraxis.references.asset_ref import (
     AssetRef,
 )
 from neuraxis.references.filters import Operation, apply
-from neuraxis.references.path import RESPONSE
+from neuraxis.references.path import RESPONSE, fill
 from neuraxis.references.render import Budget, ReferenceFailure, as_text, failure
 from neuraxis.references.template import Binding, Template
 from neuraxis.specs import Json
@@ -104,30 +104,3 @@ def fill_in(
     }
     values.update((path, resolve(ref)) for path, ref in asset_refs)
     return fill(value, values)
-
-
-def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:
-    """Return a copy of the arguments with the values at their paths."""
-    if not replacements:
-        return arguments
-    if () in replacements:
-        return replacements[()]
-    root = _copy(arguments)
-    copied: dict[Path, Any] = {(): root}
-    for path, value in replacements.items():
-        parent = root
-        for depth in range(1, len(path)):
-            prefix = path[:depth]
-            if prefix not in copied:
-                copied[prefix] = parent[path[depth - 1]] = _copy(
-                    parent[path[depth - 1]]
-                )
-            parent = copied[prefix]
-        parent[path[-1]] = value
-    return root
-
-
-def _copy(value: Json) -> Json:
-    if isinstance(value, dict):
-        return dict(cast("dict[str, Json]", value))
-    return list(cast("list[Json]", value))

@@ -1,4 +1,4 @@
-"""Walk a path into a value.
+"""Walk a path into a value, or put a value there.
 
 Paths walk only mappings, lists and tuples (rule B50): no attributes, no negative
 indices, no slices. So a model's text cannot reach the methods of an object in a
@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from neuraxis.errors import NeuraxisError
 from neuraxis.formatting import counted, nearest, path_text, type_name
 from neuraxis.messages import Path
+from neuraxis.specs import Json
 
 SHOWN_KEYS = 20
 """Maximum keys of a mapping that an error names."""
@@ -146,3 +147,30 @@ def _leads(value: Any, path: Path) -> bool:
         if value is MISSING:
             return False
     return True
+
+
+def fill(arguments: Json, replacements: Mapping[Path, Any]) -> Json:
+    """Return a copy of the arguments with the values at their paths."""
+    if not replacements:
+        return arguments
+    if () in replacements:
+        return replacements[()]
+    root = _copy(arguments)
+    copied: dict[Path, Any] = {(): root}
+    for path, value in replacements.items():
+        parent = root
+        for depth in range(1, len(path)):
+            prefix = path[:depth]
+            if prefix not in copied:
+                copied[prefix] = parent[path[depth - 1]] = _copy(
+                    parent[path[depth - 1]]
+                )
+            parent = copied[prefix]
+        parent[path[-1]] = value
+    return root
+
+
+def _copy(value: Json) -> Json:
+    if isinstance(value, dict):
+        return dict(cast("dict[str, Json]", value))
+    return list(cast("list[Json]", value))

@@ -15,9 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from neuraxis.messages import Path
-from neuraxis.planning.for_each import Loop, belongs_to
-from neuraxis.planning.plan import Step, refs_of
-from neuraxis.planning.references import ITEM
+from neuraxis.planning.plan import ITEM, Loop, Step, belongs_to, refs_of
 from neuraxis.policy.provenance.labels import (
     ATTACHED,
     FILES,
