@@ -124,6 +124,8 @@ class Result(Struct, frozen=True, kw_only=True, eq=False, repr_omit_defaults=Tru
     """
     stored: bool = False
     """Whether the value is an asset with the id `call.id`, not inline."""
+    preview: Json = None
+    """The beginning of such a value, as the model is shown it."""
     error: CallError | None = None
     """The error; None exactly if the call is done."""
     warnings: tuple[str, ...] = ()

@@ -12,7 +12,8 @@ import pytest
 
 import neuraxis
 from neuraxis import Context, Options, Session, command
-from neuraxis.assets.embed import COLUMNS, ROWS
+from neuraxis.assets.embed import COLUMNS
+from neuraxis.assets.rows import ROWS
 from neuraxis.session import html
 from neuraxis.testing import ScriptedModel
 

@@ -186,20 +186,24 @@ def _table(value: Any, shape: tuple[int, int]) -> str:
     return f"{shape[0]} rows, {shape[1]} columns: {_names(columns)}"
 
 
-def _fields_of(value: Any) -> Mapping[str, Any]:
+def fields_of(value: Any) -> Mapping[str, Any]:
     """Return the fields of a mapping or object, or nothing."""
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value)
     cls = cast("Any", type(value))
     for attribute in _FIELD_LISTS:
         if names := getattr(cls, attribute, None):
-            return {name: getattr(value, name, None) for name in names}
+            return {
+                name: getattr(value, name, None)
+                for name in names
+                if not (attribute == "model_fields" and names[name].exclude)
+            }
     return {}
 
 
 def _item(value: Any) -> str:
     """Return the fields of a list's item, or their names."""
-    fields = _attribute_or(_fields_of, value, {})
+    fields = _attribute_or(fields_of, value, {})
     if not fields:
         return ""
     described: list[str] = []
@@ -220,7 +224,7 @@ def _described_item(value: Any) -> Json:
 
 def _is_fully_described(item: Any) -> bool:
     """Return whether a list's item is described completely on its line."""
-    fields = _fields_of(item)
+    fields = fields_of(item)
     parts = islice(fields.values(), FIELDS)
     return bool(fields) and all(type(part) in _SCALARS for part in parts)
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from neuraxis.assets.describe import detail_of
-from neuraxis.assets.embed import COLUMNS, is_picture, plain_cell, rows_of
+from neuraxis.assets.embed import COLUMNS, is_picture, plain_cell
+from neuraxis.assets.rows import rows_of
 from neuraxis.formatting import counted, listed, sha256, size_text, type_name
 
 _ROWS = 3

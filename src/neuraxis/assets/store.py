@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.assets.copying import copy_value
@@ -58,6 +59,8 @@ class Stored(Struct, frozen=True, kw_only=True):
     value: Any = None
     meta: Json = None
     bytes: int = 0
+    preview: Json = None
+    """What the model is shown of an asset's beginning; None: nothing, or no room."""
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -163,7 +166,13 @@ class AssetStore:
             line=line_of(asset_id, root),
             bytes=size,
         )
-        return self._saved(asset_id, asset, value, native)
+        prepared = self._saved(asset_id, asset, value, native)
+        if self._inline_bytes is None:
+            return prepared  # the strict profile, which has no previews (rule B58)
+        from neuraxis.assets.preview import preview  # few results are stored
+
+        stored = replace(prepared.stored, preview=preview(value))
+        return replace(prepared, stored=stored)
 
     def put(self, prepared: Prepared) -> Stored:
         """Store a prepared value."""

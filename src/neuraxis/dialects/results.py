@@ -36,7 +36,18 @@ _FRAME = (
 
 The forms in which models are trained to write calls, and the tokens around turns.
 """
-_ENCODER = msgspec.json.Encoder(enc_hook=repr)
+
+
+def _plain(value: Any) -> Json:
+    """Return what JSON has for an object: of a subclass, the text or number."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__pos__(value)
+    return float.__pos__(value) if isinstance(value, float) else repr(value)
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 
 
 def json_text(value: Json, *, indent: int | None = None) -> str:
@@ -142,6 +153,8 @@ def outcome(result: Result, step: int) -> dict[str, Json]:
         fields["error"] = to_json(result.error)
     if result.stored:
         fields["response"] = format_object(AssetRef(asset_id=result.call.id))
+        if result.preview is not None:
+            fields["preview"] = result.preview
     elif result.status == "done" or result.value is not None:
         value: Any = result.value
         fields["response"] = (

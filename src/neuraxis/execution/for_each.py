@@ -157,6 +157,7 @@ def _stopped_result(step: Step, steps: Sequence[Step], runtime: Runtime) -> Resu
         command=spec.name,
         value=stored.value,
         stored=stored.stored,
+        preview=runtime.secrets.scrub(stored.preview),
     )
 
 
@@ -184,6 +185,7 @@ async def _join_results(
         command=command.spec.name,
         value=stored.value,
         stored=stored.stored,
+        preview=runtime.secrets.scrub(stored.preview),
         shown=any(item.shown for item in done),
         warnings=tuple(dict.fromkeys(text for item in done for text in item.warnings)),
     )

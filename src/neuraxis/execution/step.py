@@ -158,6 +158,7 @@ async def _store(
         command=command.spec.name,
         value=stored.value,
         stored=stored.stored,
+        preview=runtime.secrets.scrub(stored.preview),
         shown=call.id in runtime.shown,
         error=error,
         warnings=(*warnings, *warned),

@@ -14,13 +14,8 @@ from html import escape
 from typing import Any
 
 from neuraxis.assets.describe import describe
-from neuraxis.assets.embed import (
-    COLUMNS,
-    is_picture,
-    of_root,
-    plain_cell,
-    rows_of,
-)
+from neuraxis.assets.embed import COLUMNS, is_picture, of_root, plain_cell
+from neuraxis.assets.rows import rows_of
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.events import Event, MessageSent
 from neuraxis.formatting import counted, digits
