@@ -186,6 +186,21 @@ def test_several_pictures_are_looked_at_in_a_loop() -> None:
     assert shown(model) == [f"{root}/0", f"{root}/1"]
 
 
+def test_a_picture_beside_its_caption_is_shown() -> None:
+    """`show()` did nothing, in silence, unless the picture was returned alone."""
+
+    @command(effects="read")
+    def plot(context: Context) -> Any:
+        """Plot it."""
+        context.show()
+        return {"caption": "Blue", "image": image.new("RGB", (9, 9), "blue")}
+
+    model = ScriptedModel([calls({"tool": "plot"}), "Blue."], sees=True)
+    Session(model, plugins=[plot]).run_sync("Plot")
+    assert shown(model) == ["asset://a1/content/response/image"]
+    assert [p.about for p in model.prompts[-1].messages[-1].parts] == ["9x9 pixels"]
+
+
 def test_in_the_native_dialect_pictures_follow_the_results() -> None:
     """All tool messages stand before the pictures of the last."""
     native = NativeCall(id="c1", name="paint", arguments='{"side": 4}')

@@ -34,7 +34,7 @@ class _TooLong(Exception):
 
 
 def preview(value: Any) -> Json:
-    """Return a short container or object as JSON; None for any other value."""
+    """Return a short container or object as JSON; else None."""
     try:
         shown = _shown(value, [CHARACTERS], 0)
     except _TooLong:

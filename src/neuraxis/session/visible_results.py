@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from neuraxis.assets.describe import size_of
 from neuraxis.assets.embed import of_root
-from neuraxis.assets.pictures import part_of
+from neuraxis.assets.pictures import media_type, part_of
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.dialects.results import json_text
 from neuraxis.errors import CommandError
@@ -103,6 +103,11 @@ def _parts_of(asset_id: str, assets: AssetStore) -> list[Part]:
     if type(value) is list:  # of a step with `for_each`
         items = enumerate(cast("list[Any]", value))
         values = [((*steps, index), item) for index, item in items]
+    elif type(value) is dict and not media_type(value):  # with a caption, say
+        entries = cast("dict[str, Any]", value).items()
+        values = [
+            ((*steps, key), item) for key, item in entries if media_type(item)
+        ] or values
     parts: list[Part] = []
     for path, item in values:
         try:
