@@ -13,7 +13,7 @@ import pytest
 from neuraxis import NeuraxisError, Session, command
 from neuraxis.errors import ModelRefused, NoAnswer
 from neuraxis.messages import Call, CallError, Problem, Result, Usage
-from neuraxis.session.answer import Answer, StoredAsset, as_json, result_json
+from neuraxis.session.answer import Answer, StoredAsset, result_json
 from neuraxis.testing import ScriptedModel, call
 
 CALL = Call(id="a1", plugin="maps", command="find", arguments={"city": "Bern"})
@@ -31,7 +31,7 @@ def test_an_answer_is_told_whole() -> None:
         usd=0.25,
         error="not stored",
     )
-    told = as_json(answer)
+    told = answer.to_json()
     assert json.loads(json.dumps(told)) == told
     assert told == {
         "text": "Here.",
@@ -60,8 +60,8 @@ def test_an_answer_is_told_whole() -> None:
 
 def test_the_keys_are_there_where_nothing_was_done() -> None:
     """Whoever reads the JSON need not ask whether a key is there."""
-    full = as_json(Answer(text="x", outcome="failed", files=("a",), error="why"))
-    empty = as_json(Answer(text="", outcome="budget"))
+    full = Answer(text="x", outcome="failed", files=("a",), error="why").to_json()
+    empty = Answer(text="", outcome="budget").to_json()
     assert list(empty) == list(full)
     assert empty["usage"] == {"input_tokens": 0, "output_tokens": 0}
     assert (empty["calls"], empty["assets"], empty["error"]) == ([], [], "")

@@ -210,9 +210,7 @@ def ask(
     """
     if as_json:
         answer, code = _drive(session, request, _json_line)
-        from neuraxis.session.answer import as_json as answer_json
-
-        echo_json({"type": "answer", **answer_json(answer)})
+        echo_json({"type": "answer", **answer.to_json()})
         return answer, code
     if quiet:
         answer, code = _drive(session, request, None)
@@ -249,6 +247,7 @@ def _drive(
     session: Session, request: str | None, watch: Watch | None
 ) -> tuple[Answer, int]:
     from neuraxis.events import PlanChecked
+    from neuraxis.models.accumulate import close_model
 
     answers: list[Answer] = []  # not returned: asyncio would write it out as text
     refused = False
@@ -267,7 +266,7 @@ def _drive(
                 work = session.resume() if request is None else session.run(request)
                 answers.append(await work.drive(see))
         finally:
-            await session.model.close()
+            await close_model(session.model)
 
     with kept_for_answers():
         signals.run_to_end(go())

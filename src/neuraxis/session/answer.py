@@ -133,6 +133,24 @@ class Answer(Struct, Generic[Out], frozen=True, kw_only=True, repr_omit_defaults
         why = reason_unanswered(self)
         raise NoAnswer(f"the request was not answered ({self.outcome}): {why}")
 
+    def to_json(self) -> dict[str, Json]:
+        """Return the answer as JSON; an asset's object becomes its id."""
+        return {
+            "text": self.text,
+            "outcome": self.outcome,
+            "output": to_json_value(self.checked)[1],
+            "calls": [result_json(result) for result in self.calls],
+            "problems": [call_errors.to_json(problem) for problem in self.problems],
+            "assets": [asset.id for asset in self.assets],
+            "files": list(self.files),
+            "usage": {
+                "input_tokens": self.usage.input_tokens,
+                "output_tokens": self.usage.output_tokens,
+            },
+            "usd": self.usd,
+            "error": self.error,
+        }
+
     @property
     def output(self) -> Out:
         """Return the answer as the session's `output` type.
@@ -280,25 +298,6 @@ def took_too_long(state: RunState, config: RunConfig) -> str:
 def _stored(result: Result, assets: AssetStore) -> Any:
     """Return a stored object, which may have left the memory."""
     return assets.native(result.call.id)["content"]["response"]
-
-
-def as_json(answer: Answer) -> Json:
-    """Return the answer as JSON, for `--json` and the service."""
-    return {
-        "text": answer.text,
-        "outcome": answer.outcome,
-        "output": to_json_value(answer.checked)[1],
-        "calls": [result_json(result) for result in answer.calls],
-        "problems": [call_errors.to_json(problem) for problem in answer.problems],
-        "assets": [asset.id for asset in answer.assets],
-        "files": list(answer.files),
-        "usage": {
-            "input_tokens": answer.usage.input_tokens,
-            "output_tokens": answer.usage.output_tokens,
-        },
-        "usd": answer.usd,
-        "error": answer.error,
-    }
 
 
 def result_json(result: Result) -> dict[str, Json]:
