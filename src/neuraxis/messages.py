@@ -176,6 +176,11 @@ class Usage(Struct, frozen=True, kw_only=True):
     reasoning_tokens: int = 0
     """Output tokens that were thinking."""
 
+    @property
+    def total(self) -> int:
+        """Return what was read and written together."""
+        return self.input_tokens + self.output_tokens
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,

@@ -34,6 +34,11 @@ class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):
     """
     usd: float | None = None
     """Maximum cost of models in US dollars, checked before each reply."""
+    tokens: int | None = None
+    """Maximum tokens of models, read and written, checked before each reply.
+
+    They count as the server reports them; some servers report none.
+    """
 
 
 class Usage(Struct, kw_only=True):
@@ -48,7 +53,7 @@ class Usage(Struct, kw_only=True):
     counted: list[tuple[str, str]] = []
     """Counted steps: call id and tool of each."""
     tokens: Tokens = NOTHING_USED
-    """Tokens used in nested sessions."""
+    """Tokens of all replies, with those in nested sessions."""
     usd: float = 0.0
     """Cost of all replies whose price is known, in US dollars."""
     ended: dict[str, Result] = {}

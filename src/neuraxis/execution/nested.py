@@ -109,15 +109,14 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         steps = max(own.steps - usage.steps, 0)
         # at least 1: if none remains, the first one is refused with the reason
         replies = max(own.model_calls - usage.model_calls - _RESERVED_REPLIES, 1)
-        usd, own_usd = budget.usd, own.usd
-        if own_usd is not None:
-            remaining = max(own_usd - usage.usd, 0.0)
-            usd = remaining if usd is None else min(usd, remaining)
+        usd = _least(budget.usd, own.usd, usage.usd)
+        tokens = _least(budget.tokens, own.tokens, usage.tokens.total)
         return replace(
             budget,
             steps=min(budget.steps, steps),
             model_calls=min(budget.model_calls, replies),
             usd=usd,
+            tokens=None if tokens is None else int(tokens),
         )
 
     async def hold(self, work: Coroutine[Any, Any, T]) -> T:
@@ -307,6 +306,14 @@ class ParentRun(Struct, frozen=True, kw_only=True):
         for path in files:
             origins.wrote(path, label, self.call_id)
             self.runtime.wrote(path)
+
+
+def _least(limit: float | None, parents: float | None, used: float) -> float | None:
+    """Return a limit, within what remains of the parent's."""
+    if parents is None:
+        return limit
+    remaining = max(parents - used, 0)
+    return remaining if limit is None else min(limit, remaining)
 
 
 def _budget_error(limited: str, limit: int) -> CommandError:

@@ -228,7 +228,7 @@ def answer_of(
             ]
         ),
         files=state.existing_files(config.workspace),
-        usage=state.usage + runtime.usage.tokens,
+        usage=runtime.usage.tokens,
         usd=runtime.usage.usd,
         error=str(error),
         failure=error if isinstance(error, ModelError) else None,

@@ -14,7 +14,7 @@ from neuraxis.events import (
     ModelFinished,
     ModelStarted,
 )
-from neuraxis.execution.budget import Budget
+from neuraxis.execution.budget import Budget, Usage
 from neuraxis.execution.early_start import EarlyStarts
 from neuraxis.execution.offload import in_thread_if
 from neuraxis.execution.runtime import Runtime
@@ -69,7 +69,7 @@ async def ask_model(
         Stop: the budget is spent, or the reply was held back.
         ModelError: the model cannot be asked.
     """
-    _check_cost(config.budget, runtime.usage.usd, emit)
+    _check_budget(config.budget, runtime.usage, emit)
     request = ModelStarted(turn=turn, model=config.model.name)
     _begin(request, emit)
     started = time.perf_counter()
@@ -101,6 +101,8 @@ async def ask_model(
     early.stop()
     usd = await reply_cost(completion, config)
     runtime.usage.usd += usd or 0.0
+    if completion.usage is not NOTHING_USED:
+        runtime.usage.tokens += completion.usage
     seconds = time.perf_counter() - started
     emit(_finished(completion, seconds, tuple(notes), usd))
     if completion.finish_reason == "declined":
@@ -197,10 +199,16 @@ def _begin(started: ModelStarted, emit: Callable[[Event], None]) -> None:
         raise Stop("budget", str(refused)) from None
 
 
-def _check_cost(budget: Budget, spent: float, emit: Callable[[Event], None]) -> None:
-    if budget.usd is not None and spent >= budget.usd:
-        emit(BudgetReached(what="US dollars", limit=budget.usd, used=spent))
-        raise Stop("budget", f"the run cost {spent:.4f} of {budget.usd:g} US dollars")
+def _check_budget(budget: Budget, used: Usage, emit: Callable[[Event], None]) -> None:
+    if budget.usd is not None and used.usd >= budget.usd:
+        emit(BudgetReached(what="US dollars", limit=budget.usd, used=used.usd))
+        raise Stop(
+            "budget", f"the run cost {used.usd:.4f} of {budget.usd:g} US dollars"
+        )
+    tokens = used.tokens.total
+    if budget.tokens is not None and tokens >= budget.tokens:
+        emit(BudgetReached(what="tokens", limit=budget.tokens, used=tokens))
+        raise Stop("budget", f"the run used {tokens} of {budget.tokens} tokens")
 
 
 async def _complete(

@@ -18,7 +18,7 @@ from neuraxis.events import Event
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.cancellation import RunCancellation
 from neuraxis.execution.runtime import Runtime
-from neuraxis.messages import NOTHING_USED, CallError, Message, Prompt, Result, Usage
+from neuraxis.messages import CallError, Message, Prompt, Result
 from neuraxis.models import Model
 from neuraxis.planning.plan import OnError, Plan
 from neuraxis.plugins.registry import Registry
@@ -109,7 +109,6 @@ class RunState(Struct):
     results: list[Result] = []
     texts: list[str] = []
     files: list[str] = []
-    usage: Usage = NOTHING_USED
     output: object = None
     """The final answer as an object of the session's `output` type."""
     plans: list[Plan] = []

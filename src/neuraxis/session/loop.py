@@ -31,7 +31,6 @@ from neuraxis.execution.loop_limits import check_loop_limits
 from neuraxis.execution.runtime import Runtime
 from neuraxis.execution.scheduler import run_plan
 from neuraxis.messages import (
-    NOTHING_USED,
     Call,
     CallError,
     Completion,
@@ -275,14 +274,12 @@ async def _turns(
         if pending is None:
             if config.settled is not None:
                 await config.settled()  # nothing is lost while the model is asked
-            prompt = await fitting_prompt(config, history, left, state, runtime, emit)
+            prompt = await fitting_prompt(config, history, left, runtime, emit)
             completion = await ask_model(
                 config, runtime, prompt, turn, early, emit, live
             )
         else:
             completion, pending = pending, None
-        if completion.usage is not NOTHING_USED:
-            state.usage += completion.usage
         reply = await read_reply(completion, config, history, early.next_id)
         texts = await embed_assets(reply.texts, config, state)
         for text in texts:

@@ -23,7 +23,7 @@ from neuraxis.messages import Completion, Message, Prompt, Result
 from neuraxis.models import complete, guesses
 from neuraxis.policy.provenance.labels import to_tell
 from neuraxis.session.ask_model import reply_cost
-from neuraxis.session.config import RunConfig, RunState
+from neuraxis.session.config import RunConfig
 from neuraxis.session.past.shortened import SUMMARY_DESCRIPTION, apply_shortening
 from neuraxis.session.prompt import with_status
 from neuraxis.session.visible_results import ALWAYS_SHOWN_BYTES, load_parts
@@ -65,7 +65,6 @@ async def fitting_prompt(
     config: RunConfig,
     history: list[Message],
     remaining: str,
-    state: RunState,
     runtime: Runtime,
     emit: Callable[[Event], None],
 ) -> Prompt:
@@ -75,7 +74,6 @@ async def fitting_prompt(
         config: the session's configuration.
         history: the messages; shortened in place.
         remaining: the sentence on the run's remaining budget.
-        state: counts the tokens of a summary.
         runtime: counts the cost of a summary.
         emit: receives an event for each step.
     """
@@ -93,7 +91,7 @@ async def fitting_prompt(
     if size > REFERENCES_FRACTION * most and current:
         fixed = size - tokens(history)
         cut = _first_kept(history, requests, int(SUMMARY_FRACTION * most) - fixed)
-        await _sum_up(history, cut, size, config, state, runtime, emit)
+        await _sum_up(history, cut, size, config, runtime, emit)
         size = _size(build())
     if size > most:  # one turn alone is too long
         _to_references(history, len(history) - 1, size, config, emit)
@@ -167,7 +165,6 @@ async def _sum_up(
     cut: int,
     size: int,
     config: RunConfig,
-    state: RunState,
     runtime: Runtime,
     emit: Callable[[Event], None],
 ) -> None:
@@ -175,7 +172,7 @@ async def _sum_up(
     dropped = history[:cut]
     text, reply = await _summary(dropped, config)
     if reply is not None:
-        state.usage += reply.usage
+        runtime.usage.tokens += reply.usage
         runtime.usage.usd += await reply_cost(reply, config) or 0.0
     summed = config.summed
     previous, asset = summed.asset, config.ids.next()
