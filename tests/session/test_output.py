@@ -51,6 +51,15 @@ class Point:
     y: int = 0
 
 
+class Draft(pydantic.BaseModel):
+    text: str
+
+
+class Final(pydantic.BaseModel):
+    text: str
+    pages: int = 0
+
+
 class Person(TypedDict):
     name: str
 
@@ -136,6 +145,8 @@ def test_the_last_word_becomes_the_object(dialect: str, written: str) -> None:
         (list[Point], '[{"x": 1}, {"x": 2}]', [Point(1), Point(2)]),
         (Point | Receipt, '{"value": {"shop": "A"}}', Receipt("A")),
         (Point | Receipt, '{"x": 3}', Point(3)),
+        (Draft | Final, '{"text": "a", "pages": 3}', Final(text="a", pages=3)),
+        (Draft | Final, '{"text": "a"}', Draft(text="a")),
         (Point | str, "I cannot see one.", "I cannot see one."),
         (int, "42", 42),
         (int | bool | None, "```json\n5\n```", 5),

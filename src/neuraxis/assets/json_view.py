@@ -39,6 +39,8 @@ _VALUES = (
     str, int, float, date, time, timedelta, UUID, Decimal, PurePath, Enum, Set,
 )  # fmt: skip
 """Types whose JSON form is complete; numpy's scalars count as these."""
+_OF_TEXT = ("ipaddress", "zoneinfo")
+"""Modules of addresses and time zones, which few programs import."""
 
 
 class NoJsonForm(Exception):
@@ -170,7 +172,7 @@ def _object(value: Any, depth: int, budget: list[int]) -> Json:
             )
         case _ if type(value).__module__ == "numpy" and _is_scalar(value):
             return _converted(_plain_scalar(value), depth + 1, budget)
-        case str():
+        case _ if isinstance(value, str) or type(value).__module__ in _OF_TEXT:
             return str(value)
         case int():
             return int(value)

@@ -37,6 +37,8 @@ _FORMAT_TEXT = {
     "byte": "base64 text",
     "decimal": 'a decimal number in quotes, such as "1.1"',
     "uri": "a URL",
+    "ipv4": "an IPv4 address such as 192.0.2.1",
+    "ipv6": "an IPv6 address such as 2001:db8::1",
     "email": "an e-mail address",
 }
 

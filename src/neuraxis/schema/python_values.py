@@ -39,6 +39,12 @@ _FORMAT_CLASSES = {
     "byte": ("builtins.bytes", "builtins.bytearray"),
     "path": ("pathlib.PurePath",),
     "decimal": ("decimal.Decimal",),
+    "zoneinfo": ("zoneinfo.ZoneInfo",),
+    **{
+        f"ipv{number}{ending.lower()}": (f"ipaddress.IPv{number}{ending or 'Address'}",)
+        for number in (4, 6)
+        for ending in ("", "Network", "Interface")
+    },
 }
 _DEEPEST = 100
 

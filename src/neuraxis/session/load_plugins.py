@@ -91,7 +91,11 @@ def _once(plugins: Iterable[Any]) -> Iterator[Any]:
         key = source if isinstance(source, str | Path) else id(source)
         if key in seen:
             name = getattr(source, "__name__", None) or f"{source!r:.80}"
-            raise ConfigError(f"plugins: {name}: it is listed twice; leave one out")
+            more = hasattr(source, "__neuraxis_command__")
+            hint = " (for a second name, write a def that calls it)" * more
+            raise ConfigError(
+                f"plugins: {name}: it is listed twice; leave one out{hint}"
+            )
         seen[key] = source
         yield source
 

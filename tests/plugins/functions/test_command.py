@@ -8,11 +8,13 @@ import decimal
 import enum
 import functools
 import inspect
+import ipaddress
 import pathlib
 import sys
 import types
 import typing
 import uuid
+import zoneinfo
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from typing import (
     Annotated,
@@ -37,7 +39,7 @@ from neuraxis.plugins.functions.command import command, plugin_from
 from neuraxis.plugins.registry import Command
 from neuraxis.schema.schema import Schema
 from neuraxis.specs import Effects, Example, ExampleCall
-from neuraxis.testing import check_plugin, prompt_of
+from neuraxis.testing import call, check_plugin, prompt_of
 
 
 class Colour(enum.Enum):
@@ -596,6 +598,16 @@ Path = pathlib.Path
         (decimal.Decimal, "1.10", decimal.Decimal("1.10")),
         (uuid.UUID, "00000000-0000-0000-0000-0000000000ff", uuid.UUID(int=255)),
         (pathlib.Path, "a/b", pathlib.Path("a/b")),
+        (ipaddress.IPv4Address, "192.0.2.1", ipaddress.IPv4Address("192.0.2.1")),
+        (ipaddress.IPv6Address, "2001:db8::1", ipaddress.IPv6Address("2001:db8::1")),
+        (ipaddress.IPv4Network, "192.0.2.0/24", ipaddress.IPv4Network("192.0.2.0/24")),
+        (ipaddress.IPv6Network, "2001::/32", ipaddress.IPv6Network("2001::/32")),
+        (ipaddress.IPv4Interface, "10.0.0.1/8", ipaddress.IPv4Interface("10.0.0.1/8")),
+        (ipaddress.IPv6Interface, "2001::1/8", ipaddress.IPv6Interface("2001::1/8")),
+        (zoneinfo.ZoneInfo, "Europe/Berlin", zoneinfo.ZoneInfo("Europe/Berlin")),
+        (zoneinfo.ZoneInfo | None, "UTC", zoneinfo.ZoneInfo("UTC")),
+        (dict[ipaddress.IPv4Address, int], {"192.0.2.1": 1},
+         {ipaddress.IPv4Address("192.0.2.1"): 1}),
         (bytes, "aGk=", b"hi"),
         (UserId, 5, 5),
         (Annotated[Colour, "c"], "red", Colour.RED),
@@ -869,6 +881,18 @@ def test_what_is_no_plugin_says_what_it_is() -> None:
             {"time_limit": -1},
             "time_limit: expected a finite number of seconds above 0, got -1",
         ),
+        (
+            {"retries": 2},
+            r"option 'retries'\. A session .*Options\(on_error=.retry.\)\), unless the "
+            r"command.s effects are once, the default\. Options are: name",
+        ),
+        ({"max_retries": 2}, r"Options\(on_error=\"retry\"\)"),
+        (
+            {"requires_approval": True},
+            r"Write effects={.kind.: .once., .needs_approval.: True}\. Options are",
+        ),
+        ({"timeout": 5}, r"'timeout'\. Write time_limit=SECONDS\. Options are"),
+        ({"strict": True}, r"there is no option 'strict'\. Options are"),
         ({"concurrency": 0}, "concurrency: expected a whole number above 0, got 0"),
         ({"concurrency": "2"}, "concurrency: expected a whole number above 0"),
         ({"tool_name": 3}, "tool_name: expected a name on one line, got 3"),
@@ -1028,3 +1052,121 @@ def test_only_a_close_that_is_no_command_is_called_at_the_end(
         with Session("local:", plugins=[plugin], workspace=tmp_path):
             pass
     assert done == ["closed"]
+
+
+def test_a_partial_is_no_command() -> None:
+    """It has neither name nor description: what to write instead."""
+
+    def find(text: str, mode: str) -> None: ...
+
+    def bound() -> Any:
+        return functools.partial(find, mode="fast")
+
+    decorate: Any = command
+    for register in (
+        lambda: plugin_from(bound()),
+        lambda: plugin_from([bound()]),
+        lambda: decorate(bound()),
+        lambda: command(effects="read")(bound()),
+    ):
+        with pytest.raises(
+            ConfigError,
+            match=r"partial\(find, \.\.\.\) has no name and no description for the "
+            r"model; write a def with a docstring that calls find\(",
+        ):
+            register()
+    assert list(plugin_from(command(name="quick")(bound())).commands) == ["quick"]
+
+
+class FunctionTool:
+    """As OpenAI Agents makes of a function."""
+
+
+def test_the_tool_of_a_framework_that_has_no_bridge() -> None:
+    """Not `without parentheses`: the function below the decorator is meant."""
+    words = r"take the plain function that it was made of, without a decorator such as"
+    decorate: Any = command
+    for register in (plugin_from, decorate, command(effects="read")):
+        with pytest.raises(ConfigError, match=words) as caught:
+            register(FunctionTool())
+        assert "parentheses" not in str(caught.value)
+
+
+def test_the_mark_is_on_the_function_itself() -> None:
+    """The decorator returns the same function, and a second mark replaces the first."""
+
+    def find(text: str) -> None: ...
+
+    decorate: Any = command
+    first = decorate(find, name="a")
+    second = decorate(find, name="b")
+    assert first is second is find
+    assert list(plugin_from(first).commands) == ["b"]
+
+
+@dataclasses.dataclass
+class Positive:
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number < 0:
+            raise ValueError("the number must not be negative")
+        if self.number == 7:
+            raise ValueError
+
+
+def test_a_class_that_refuses_a_value_is_an_error_of_the_argument(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As with pydantic: the parameter and the reason, no traceback in the log."""
+
+    @command(effects="none")
+    def take(value: Positive, more: list[Positive] = []) -> int:  # noqa: B006
+        """Take it."""
+        return value.number
+
+    for arguments, message in (
+        ({"value": {"number": -1}}, "value: the number must not be negative"),
+        (
+            {"value": {"number": 1}, "more": [{"number": -1}]},
+            "more: the number must not be negative",
+        ),
+        ({"value": {"number": 7}}, "value: ValueError"),
+    ):
+        error = call(take, "take", arguments).error
+        assert error is not None
+        assert message in error.message
+    assert "Traceback" not in caplog.text
+    assert call(take, "take", {"value": {"number": 1}}).value == 1
+
+
+def test_addresses_and_time_zones_are_text() -> None:
+    """The model is told what to write; an address is checked before anything runs."""
+
+    def ask(
+        host: ipaddress.IPv4Address, net: ipaddress.IPv6Network, zone: zoneinfo.ZoneInfo
+    ) -> str:
+        """Ask.
+
+        Args:
+            zone: where.
+        """
+        return f"{host!r} {net!r} {zone!r}"
+
+    told = prompt_of(ask)
+    assert "`host` (string): an IPv4 address such as 192.0.2.1" in told
+    assert "`net` (string): an IPv6 network such as 2001:db8::/32" in told
+    assert "`zone` (string): where" in told
+    given = {"host": "192.0.2.1", "net": "2001:db8::/32", "zone": "Europe/Berlin"}
+    assert call(ask, "ask", given).value == (
+        "IPv4Address('192.0.2.1') IPv6Network('2001:db8::/32') "
+        "zoneinfo.ZoneInfo(key='Europe/Berlin')"
+    )
+    (problem,) = only(ask).parameters.problems({**given, "host": "1.2.3.400"})
+    assert (problem.path, problem.expected) == (
+        ("host",),
+        "an IPv4 address such as 192.0.2.1",
+    )
+    error = call(ask, "ask", {**given, "zone": "Nowhere"}).error
+    assert error is not None
+    assert "zone: expected the name of a time zone, such as Europe" in error.message

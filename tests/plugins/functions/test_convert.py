@@ -7,12 +7,15 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
+import ipaddress
 import json
 import pathlib
 import uuid
+import zoneinfo
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import msgspec
+import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +24,7 @@ from neuraxis.assets.json_view import to_json_value
 from neuraxis.errors import CommandError
 from neuraxis.plugins.functions.convert import converter, is_plain
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
+from neuraxis.plugins.functions.unknown_keys import unknown_keys
 from neuraxis.schema.schema import Schema
 
 
@@ -95,6 +99,13 @@ VALUES: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (decimal.Decimal, st.decimals(allow_nan=False, allow_infinity=False)),
     (uuid.UUID, st.uuids()),
     (pathlib.Path, st.text("ab/. é", min_size=1, max_size=6).map(pathlib.Path)),
+    (ipaddress.IPv4Address, st.ip_addresses(v=4)),
+    (ipaddress.IPv6Address, st.ip_addresses(v=6)),
+    (ipaddress.IPv4Network, st.ip_addresses(v=4).map(ipaddress.IPv4Network)),
+    (ipaddress.IPv6Network, st.ip_addresses(v=6).map(ipaddress.IPv6Network)),
+    (ipaddress.IPv4Interface, st.ip_addresses(v=4).map(ipaddress.IPv4Interface)),
+    (ipaddress.IPv6Interface, st.ip_addresses(v=6).map(ipaddress.IPv6Interface)),
+    (zoneinfo.ZoneInfo, st.sampled_from(("UTC", "Asia/Tokyo")).map(zoneinfo.ZoneInfo)),
     (Colour, st.sampled_from(Colour)),
     (Shape, st.sampled_from(Shape)),
     (Literal[Colour.RED], st.just(Colour.RED)),
@@ -189,6 +200,12 @@ def test_numbers_are_of_the_hinted_kind() -> None:
         (dt.timedelta, 1e300, "a number of seconds"),
         (decimal.Decimal, "1,5", "a decimal number"),
         (uuid.UUID, "x", "a UUID"),
+        (ipaddress.IPv4Address, "1.2.3", "an IPv4 address such as 192.0.2.1, got "),
+        (ipaddress.IPv6Network, "x", "an IPv6 network such as 2001:db8::/32"),
+        (zoneinfo.ZoneInfo, "Nowhere/X", "the name of a time zone, such as Europe/B"),
+        (zoneinfo.ZoneInfo, "Europe", "the name of a time zone"),
+        (zoneinfo.ZoneInfo, "../x", "the name of a time zone"),
+        (zoneinfo.ZoneInfo, "x" * 5000, "the name of a time zone"),
         (list[dt.date], ["x"], "a date like"),
         (dict[str, Leaf], {"a": {"day": "x", "cost": "1"}}, "a date like"),
         (dt.date | None, "x", "a date like"),
@@ -249,3 +266,98 @@ def test_a_struct_is_written_and_read_as_msgspec_does(value: Any) -> None:
         assert schema.valid(written)
         assert not schema.valid({**written, "type": "neither"})
         assert _made(hint, written) == value
+
+
+class Small(pydantic.BaseModel):
+    x: int
+
+
+class Large(pydantic.BaseModel):
+    x: int
+    y: int = 0
+
+
+class Bare(pydantic.BaseModel):
+    pass
+
+
+class Holder(pydantic.BaseModel):
+    inner: Small | None
+
+
+class WideHolder(pydantic.BaseModel):
+    inner: Large | None
+
+
+@dataclasses.dataclass
+class SmallData:
+    x: int
+
+
+@dataclasses.dataclass
+class LargeData:
+    x: int
+    y: int = 0
+
+
+class SmallDict(TypedDict):
+    x: int
+
+
+class LargeDict(TypedDict):
+    x: int
+    y: NotRequired[dt.date]
+
+
+BOTH = {"x": 1, "y": 3}
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "made"),
+    [
+        (Small | Large, BOTH, Large(x=1, y=3)),
+        (Large | Small, BOTH, Large(x=1, y=3)),
+        (Bare | Small | Large | None, BOTH, Large(x=1, y=3)),
+        (Small | Large, {"x": 1}, Small(x=1)),
+        (Large | Small, {"x": 1, "z": 2}, Large(x=1)),
+        (Small | dict[str, int], BOTH, BOTH),
+        (dict[str, int] | Large, BOTH, BOTH),
+        (list[Small] | list[Large], [BOTH], [Large(x=1, y=3)]),
+        (list[Small | Large], [BOTH, {"x": 1}], [Large(x=1, y=3), Small(x=1)]),
+        (Holder | WideHolder, {"inner": BOTH}, WideHolder(inner=Large(x=1, y=3))),
+        (Holder | WideHolder, {"inner": None}, Holder(inner=None)),
+        (SmallData | LargeData, BOTH, LargeData(1, 3)),
+        (SmallData | LargeData, {"x": 1}, SmallData(1)),
+        (Small | LargeData, BOTH, LargeData(1, 3)),
+        (
+            SmallDict | LargeDict,
+            {"x": 1, "y": "2026-01-02"},
+            {"x": 1, "y": dt.date(2026, 1, 2)},
+        ),
+    ],
+)
+def test_a_union_drops_no_field_that_an_alternative_has(
+    hint: Any, value: Any, made: Any
+) -> None:
+    """The first of those that know most of the keys."""
+    found = _made(hint, value)
+    assert (found, type(found)) == (made, type(made))
+
+
+class Node(pydantic.BaseModel):
+    below: list[Node | Leafless] = []
+
+
+class Leafless(pydantic.BaseModel):
+    below: list[Node | Leafless] = []
+
+
+def test_keys_of_a_deep_value_are_counted_in_one_pass() -> None:
+    """Following each alternative at each level would take for ever."""
+    value: Any = {"other": 1}
+    for _ in range(90):
+        value = {"below": [value]}
+    defs = Defs()
+    schema = inlined(schema_of(Node, defs), defs)
+    assert unknown_keys(value, schema, schema) == 0
+    assert unknown_keys({"below": [], "other": 1}, schema, schema) == 1

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from neuraxis import Session
-from neuraxis.errors import ConfigError
+from neuraxis.errors import ConfigError, ManifestError
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.functions.command import command, plugin_from
 
@@ -89,6 +89,9 @@ NOTHING = [
     ("Nowhere", "Nowhere: name 'Nowhere' is not defined. Define or import the name"),
     ("string", "name 'string' is not defined. Write str, Python's name of it"),
     ("Strr", "name 'Strr' is not defined. Did you mean str?"),
+    ("Boool", "Did you mean bool? If not, define or import the name in the function's"),
+    ("Local", "name 'Local' is not defined. Define or import the name in the function"),
+    ("list[Local]", "not inside another function, nor only under"),
     ("Iterable[int]", "Write above: from typing import Iterable"),
     ("dict[str]", "dict[str] has 1 type"),
     ("(int, str)", "(int, str): expected a type; write int | str, or tuple[...]"),
@@ -221,3 +224,79 @@ def test_a_struct_without_field_names_is_refused() -> None:
 
     with pytest.raises(ConfigError, match="parameter 'points': Pair has array_like"):
         plugin_from(work)
+
+
+class Shop:
+    """What a run may be given."""
+
+
+T = typing.TypeVar("T")
+
+
+@dataclasses.dataclass
+class RunContext(typing.Generic[T]):
+    """As pydantic-ai has it, whose own hints cannot be resolved."""
+
+    deps: T
+    model: "AbstractModel"  # type: ignore[name-defined]  # noqa: F821
+
+
+class RunContextWrapper(typing.Generic[T]):
+    """As OpenAI Agents has it."""
+
+
+class ToolContext(RunContextWrapper[T]):
+    """Its subclass."""
+
+
+class Own(RunContextWrapper[Shop]):
+    """A subclass with a name of its own."""
+
+
+class ToolRuntime(typing.Generic[T]):
+    """As LangChain has it."""
+
+
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        (RunContext, "RunContext belongs to another framework; write ctx: Context ("),
+        (
+            RunContext[int],
+            "write ctx: Context[int] (from neuraxis import Context). run(",
+        ),
+        (RunContextWrapper[Shop] | None, "write ctx: Context[Shop] (from"),
+        (Annotated[ToolContext[Shop], []], "write ctx: Context[Shop] (from"),
+        (ToolRuntime, "write ctx: Context (from"),
+        (Own, "Own belongs to another framework; write ctx: Context (from"),
+        ("RunContext[Shop]", "write ctx: Context[Shop] (from"),
+        ("ToolRuntime[Nowhere]", "ToolRuntime[Nowhere] belongs to another framework; "),
+        ("nowhere.RunContext[a.Shop] | None", "write ctx: Context[Shop] (from"),
+        ("Optional[RunContextWrapper['Nowhere']]", "write ctx: Context[Nowhere] (from"),
+    ],
+)
+def test_the_context_of_another_framework(hint: Any, words: str) -> None:
+    """What to write instead, and where the program's own object comes from."""
+
+    def find(ctx, city: str) -> None: ...  # type: ignore[no-untyped-def]
+
+    find.__annotations__["ctx"] = hint
+    with pytest.raises(ManifestError, match="error: find: parameter 'ctx': ") as caught:
+        plugin_from(find)
+    assert words in str(caught.value)
+    assert "run(..., deps=...) fills ctx.deps" in str(caught.value)
+
+
+def test_a_class_inside_a_function() -> None:
+    """With the hints in quotes, nothing finds it: that is what is told."""
+
+    class Local:
+        pass
+
+    def find(place: "Local", all_of_them: "list[Local]") -> None: ...
+
+    with pytest.raises(ManifestError) as caught:
+        plugin_from(find)
+    text = str(caught.value)
+    assert text.count("not inside another function") == 2
+    assert "Did you mean" not in text

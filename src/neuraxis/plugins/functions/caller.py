@@ -399,3 +399,6 @@ def _changed(name: str, change: Convert, value: Any) -> Any:
         return change(value)
     except CommandError as error:
         raise CommandError(f"{name}: {error}") from None
+    except ValueError as error:  # the class itself refuses it, as in `__post_init__`
+        text = str(error) or type(error).__name__
+        raise CommandError(f"{name}: {text}") from error

@@ -111,7 +111,10 @@ def command(
     asset_refs: Iterable[str] = (),
     **options: Any,
 ) -> Any:
-    """Mark a function or method as a command; return it unchanged.
+    """Mark a function or method as a command; return the same function.
+
+    The function itself keeps the mark, in every session, and a second one replaces it.
+    For two commands of one function, write a `def` that calls it.
 
     Args:
         fn: the function, if you write the decorator without brackets.

@@ -31,9 +31,11 @@ from neuraxis.plugins.functions.hint_kinds import (
     is_named_tuple,
     is_struct,
     is_union,
+    text_class,
 )
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
 from neuraxis.plugins.functions.mapping_keys import key_converter
+from neuraxis.plugins.functions.unknown_keys import unknown_keys
 from neuraxis.schema.builders import json_names, tag_of
 from neuraxis.schema.schema import Schema
 
@@ -58,7 +60,8 @@ def _parsed(cls: type[Any], parse: Callable[[str], Any], shape: str) -> Convert:
             return value
         try:
             return parse(value)
-        except (ValueError, ArithmeticError):
+        # a time zone is a file: it may be missing, or a folder
+        except (ValueError, ArithmeticError, LookupError, OSError):
             raise CommandError(f"expected {shape}, got {quote(value)}") from None
 
     return convert
@@ -284,7 +287,7 @@ def _mapping(args: tuple[Hint, ...], outer: Mapping[Hint, Any]) -> Convert | Non
 
 
 def _union(args: tuple[Hint, ...], outer: Mapping[Hint, Any]) -> Convert | None:
-    """Convert to the first alternative whose schema accepts the value."""
+    """Convert to the alternative that accepts the value and drops fewest keys."""
     choices = [(arg, converter(arg, outer)) for arg in args]
     working = [(arg, convert) for arg, convert in choices if convert is not None]
     if not working:
@@ -298,15 +301,29 @@ def _union(args: tuple[Hint, ...], outer: Mapping[Hint, Any]) -> Convert | None:
     def convert(value: Any) -> Any:
         if both_numbers and type(value) in (int, float):
             return value
-        for index, (arg, change) in enumerate(choices):
+        accepting: list[int] = []
+        for index, (arg, _) in enumerate(choices if _is_json(value) else ()):
             if index not in schemas:
                 defs = Defs()
                 schemas[index] = Schema(inlined(schema_of(arg, defs), defs))
-            if _is_json(value) and schemas[index].valid(value):
-                return change(value) if change else value
-        return value
+            if schemas[index].valid(value):
+                accepting.append(index)
+                if value.__class__ not in (dict, list):
+                    break
+        if not accepting:
+            return value
+        change = choices[_best(value, accepting, schemas)][1]
+        return change(value) if change else value
 
     return convert
+
+
+def _best(value: Any, accepting: list[int], schemas: Mapping[int, Schema]) -> int:
+    """Return the first alternative that knows most of the value's keys."""
+    if len(accepting) == 1:  # counting is slow
+        return accepting[0]
+    nodes = {index: schemas[index].json for index in accepting}
+    return min(nodes, key=lambda index: unknown_keys(value, nodes[index], nodes[index]))
 
 
 def _is_json(value: Any) -> bool:
@@ -327,6 +344,8 @@ def _class(hint: type[Any], outer: Mapping[Hint, Any]) -> Convert | None:
         return _fields(hint, dict, outer)
     if hint in _DICTS:
         return _DICTS[hint]
+    if (text := text_class(hint)) is not None:
+        return _parsed(hint, hint, text["description"])
     for base in hint.__mro__[1:-1]:
         if base in _SIMPLE and base is not tuple:
             return _SIMPLE[base]

@@ -9,20 +9,19 @@ from __future__ import annotations
 import enum
 import re
 import typing
-from collections.abc import (
-    Callable,
-    Mapping,
-)
+from collections.abc import Callable, Iterable, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, cast
 
 from neuraxis.errors import ManifestError, ManifestProblem, error_of
 from neuraxis.formatting import nearest, public_names
 from neuraxis.plugins.functions.hint_kinds import (
+    FOREIGN_CONTEXT,
     MAPPINGS,
     UNREADABLE,
     Hint,
     NoType,
+    foreign_context,
 )
 from neuraxis.plugins.functions.source_location import Spot
 
@@ -56,6 +55,8 @@ _OBJECTS = re.compile(
     r"<(?:built-in )?function ([\w.]++)[^>]{0,300}+>|<class '([^']*)'>"
 )
 """Pattern of Python's repr of functions and classes."""
+_MODULES = re.compile(r"(?:\b\w{1,100}+\.|<locals>\.)")
+"""Pattern of what stands before a class's name."""
 _FIRST = 60
 """Maximum characters of a hint that are quoted."""
 
@@ -69,6 +70,8 @@ def fault(where: Spot, name: str, hint: Hint, error: Exception) -> ManifestError
         hint: the invalid hint.
         error: the exception that it raised.
     """
+    if name != RETURN and (part := foreign_context(hint)) is not None:
+        return _bad(where, name, _context_instead(name, part))
     if isinstance(error, NoType):
         if error.why:
             return _bad(where, name, error.path + error.why)
@@ -109,8 +112,23 @@ def unresolved(
         try:
             look_up(hint)
         except UNREADABLE as error:
-            problems += _bad(where, name, _cause(hint, error)).problems
+            is_context = name != RETURN and FOREIGN_CONTEXT.search(str(hint))
+            advice = _context_instead(name, hint) if is_context else _cause(hint, error)
+            problems += _bad(where, name, advice).problems
     return ManifestError(tuple(problems))
+
+
+def _context_instead(name: str, hint: Hint) -> str:
+    """Return what to write for another framework's context."""
+    is_class = isinstance(hint, type) and not typing.get_args(hint)
+    text = _MODULES.sub("", hint.__qualname__ if is_class else str(hint))
+    found = FOREIGN_CONTEXT.search(text)
+    inner = (found[1] or "").strip("'\"") if found else ""
+    own = f"Context[{inner}]" if inner else "Context"
+    return (
+        f"{_cut(text)} belongs to another framework; write {name}: {own} (from "
+        f"neuraxis import Context). run(..., deps=...) fills {name}.deps"
+    )
 
 
 def shown(hint: Hint) -> str:
@@ -233,11 +251,26 @@ def _missing(name: str) -> str:
         return f"Write {advice}, Python's name of it"
     if hasattr(typing, name):
         return f"Write above: from typing import {name}"
-    if close := nearest(name, _COMMON, 1):
-        return f"Did you mean {close[0]}?"
-    return (
-        "Define or import the name in the function's module, not inside another "
-        "function, nor only under `if TYPE_CHECKING`"
+    where = (
+        "the name in the function's module, not inside another function, nor only "
+        "under `if TYPE_CHECKING`"
+    )
+    if close := closest(name, _COMMON):
+        return f"Did you mean {close[0]}? If not, define or import {where}"
+    return f"Define or import {where}"
+
+
+def closest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the name that a slip of the pen explains, if any.
+
+    `nearest` takes `Local` for `float`, and `retries` for `asset_refs`.
+    """
+    from difflib import SequenceMatcher  # only errors need it
+
+    return tuple(
+        one
+        for one in nearest(name, known, 1)
+        if SequenceMatcher(None, name.casefold(), one.casefold()).ratio() > 0.75
     )
 
 

@@ -9,6 +9,7 @@ import decimal
 import enum
 import functools
 import pathlib
+import re
 import types
 import typing
 import uuid
@@ -49,6 +50,26 @@ SIMPLE: Mapping[Hint, dict[str, Json]] = {
     pathlib.Path: {"type": "string", "format": "path"},
     pathlib.PurePath: {"type": "string", "format": "path"},
 }
+_TEXTS = {
+    "ipaddress.IPv4Address": ("ipv4", "an IPv4 address such as 192.0.2.1"),
+    "ipaddress.IPv6Address": ("ipv6", "an IPv6 address such as 2001:db8::1"),
+    "ipaddress.IPv4Network": ("ipv4network", "an IPv4 network such as 192.0.2.0/24"),
+    "ipaddress.IPv6Network": ("ipv6network", "an IPv6 network such as 2001:db8::/32"),
+    "ipaddress.IPv4Interface": (
+        "ipv4interface", "an IPv4 address with its network, such as 192.0.2.1/24",
+    ),
+    "ipaddress.IPv6Interface": (
+        "ipv6interface", "an IPv6 address with its network, such as 2001:db8::1/32",
+    ),
+    "zoneinfo.ZoneInfo": ("zoneinfo", "the name of a time zone, such as Europe/Berlin"),
+}  # fmt: skip
+"""Format and form of classes made from text, by name: few programs import them."""
+_CONTEXTS = frozenset({"RunContext", "RunContextWrapper", "ToolContext", "ToolRuntime"})
+"""Classes by which other frameworks hand a tool what belongs to the run."""
+FOREIGN_CONTEXT = re.compile(
+    rf"\b(?:{'|'.join(sorted(_CONTEXTS))})\b(?:\[([^\[\],]+))?"
+)
+"""Such a class in a hint's text, and what it holds."""
 LISTS = frozenset({
     list, collections.deque, collections.abc.Sequence, collections.abc.Iterable,
     collections.abc.Collection, collections.abc.MutableSequence,
@@ -74,6 +95,24 @@ class NoType(TypeError):
         self.hint = hint
         self.path = path
         self.why = why
+
+
+def text_class(hint: Hint) -> dict[str, Json] | None:
+    """Return the schema of a class that is made from text."""
+    found = _TEXTS.get(f"{hint.__module__}.{hint.__qualname__}")
+    if found is None:
+        return None
+    return {"type": "string", "format": found[0], "description": found[1]}
+
+
+def foreign_context(hint: Hint) -> Hint | None:
+    """Return the part of a hint that is another framework's context."""
+    cls = typing.get_origin(hint) or hint
+    bases: tuple[type, ...] = cls.__mro__ if isinstance(cls, type) else ()
+    if any(base.__name__ in _CONTEXTS for base in bases):
+        return hint
+    found = map(foreign_context, typing.get_args(hint))
+    return next((part for part in found if part is not None), None)
 
 
 def is_union(hint: Hint) -> bool:

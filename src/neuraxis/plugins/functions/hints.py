@@ -30,8 +30,10 @@ from neuraxis.plugins.functions.hint_kinds import (
     check_count,
     enum_values,
     field_hints,
+    foreign_context,
     is_named_tuple,
     required_keys,
+    text_class,
 )
 from neuraxis.plugins.functions.mapping_keys import key_schema
 from neuraxis.plugins.functions.pydantic_hints import is_pydantic, json_schema
@@ -78,6 +80,9 @@ def understand(hint: Hint, parameter: bool = False) -> None:
 
     A `parameter` must also be of a type that a model can supply.
     """
+    # Checked first: often its own hints cannot be resolved.
+    if parameter and foreign_context(hint) is not None:
+        raise NoType(hint)
     try:
         _understood(hint)
         part = _no_data(hint) if parameter else None
@@ -288,6 +293,8 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
         names: list[str] = list(getattr(hint, "_fields", ()))
         required = [name for name in names if name not in defaults]
         return _object(hint, names, required, defs)
+    if (text := text_class(hint)) is not None:
+        return text
     bases = [base for base in hint.__mro__[1:-1] if base in SIMPLE]
     known = bases and bases[0] not in (int, float)  # A subclass of a JSON type.
     return dict(SIMPLE[bases[0]]) if known else _opaque(hint)

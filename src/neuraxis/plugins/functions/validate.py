@@ -14,13 +14,27 @@ from collections.abc import (
 )
 from functools import partial
 from types import FunctionType, ModuleType
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import class_name, did_you_mean, nearest, quote
 from neuraxis.plugins.effects_and_examples import EFFECTS, KINDS
+from neuraxis.plugins.functions.hint_errors import closest
 from neuraxis.plugins.functions.source_location import code_of
 from neuraxis.schema.annotations import FILE_USES, FLAGS
+
+_RETRY = (
+    'A session repeats failed calls: Session(..., options=Options(on_error="retry")), '
+    "unless the command's effects are once, the default"
+)
+_INSTEAD = {
+    **dict.fromkeys(("retry", "retries", "maxretries"), _RETRY),
+    "requiresapproval": 'Write effects={"kind": "once", "needs_approval": True}',
+    "timeout": "Write time_limit=SECONDS",
+    "nameoverride": "Write name=...",
+    "descriptionoverride": "Write description=...",
+}
+"""Options of other frameworks' decorators, with what to write here."""
 
 
 def check_marking(
@@ -48,10 +62,12 @@ def check_marking(
     if function is not None and not callable(getattr(function, "__func__", function)):
         is_kind = isinstance(function, str) and function in KINDS
         hint = f"; write @command(effects={function!r})" if is_kind else ""
+        hint = _of_tool(function) or hint
         raise ConfigError(f"@command: expected a function, got {quote(function)}{hint}")
     for name, value in options.items():
         if name not in known:
-            hint = did_you_mean(nearest(name, known, 1))
+            hint = _INSTEAD.get(name.replace("_", "").casefold())
+            hint = f" {hint}." if hint else did_you_mean(closest(name, known))
             if name in EFFECTS:
                 hint = f" It is a key of effects: effects={{..., {name!r}: {value!r}}}."
             listed = ", ".join(known)
@@ -66,10 +82,13 @@ def attach(function: Any, name: str, marked: object) -> None:
     """Attach the options to the function below `@command`.
 
     Raises:
-        ConfigError: it is a class, a property, or a function that takes nothing.
+        ConfigError: it is a class, a property, a `partial` without a name, or a
+            function that cannot be marked.
     """
     # A static or class method shares the attributes of its function.
     target = getattr(function, "__func__", function)
+    if _is_bare_partial(function) and not getattr(marked, "name", None):
+        raise ConfigError(f"@command: {_of_partial(function)}")
     if isinstance(function, type) or not callable(target):
         check_marking(function, {}, ())
     try:
@@ -155,12 +174,38 @@ def check_functions(functions: Sequence[Any]) -> None:
         ConfigError: something is no function.
     """
     for item in functions:
+        if _is_bare_partial(item):
+            raise ConfigError(f"plugins: {_of_partial(item)}")
         if not callable(item) or isinstance(item, type):
             raise ConfigError(
                 f"plugins: a list within the list is one plugin of functions, and "
                 f"{shown(item)} is no function; write each plugin of another kind "
                 "by itself: plugins=[one, other]"
             )
+
+
+def _is_bare_partial(function: Any) -> TypeGuard[partial[Any]]:
+    """Return whether nothing, such as `update_wrapper`, gave a `partial` a name."""
+    return isinstance(function, partial) and not vars(function)
+
+
+def _of_partial(function: partial[Any]) -> str:
+    """Return advice for a `partial`."""
+    inner = getattr(function.func, "__name__", "") or "FUNCTION"
+    return (
+        f"partial({inner}, ...) has no name and no description for the model; write a "
+        f"def with a docstring that calls {inner}(...)"
+    )
+
+
+def _of_tool(value: Any) -> str:
+    """Return advice for the object that another framework's decorator makes."""
+    if all(base.__name__ != "FunctionTool" for base in type(value).__mro__):
+        return ""
+    return (
+        "; it is a tool of another framework: take the plain function that it was made "
+        "of, without a decorator such as @function_tool"
+    )
 
 
 def none_marked(module: ModuleType, is_command: Callable[[Any], bool]) -> str:
@@ -205,6 +250,10 @@ def _tops(cls: type[Any]) -> list[str]:
 
 def no_method(source: Any, cls: type[Any]) -> str:
     """Return advice for a source that is no plugin of any kind."""
+    if isinstance(source, partial):
+        return f"plugin: {_of_partial(cast('partial[Any]', source))}"
+    if tool := _of_tool(source):
+        return f"plugin {class_name(cls)}: expected a function{tool}: plugins=[NAME]"
     # For a plain value, the value is more helpful than its class.
     is_plain = cls.__module__ == "builtins"
     actual = f"{source!r:.80}" if is_plain else class_name(cls)
