@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from neuraxis.cli.main import cli
+from neuraxis.cli.main import cli, main
 from neuraxis.errors import ConfigError
 
 PLUGIN = '''\
@@ -216,6 +216,27 @@ def test_a_command_is_found_by_its_own_name() -> None:
     """Its tool name is another, which the model uses."""
     done = run_call("-p", "neuraxis:files", "read_file", "--help")
     assert "--file_path" in done.stdout, done.exception
+
+
+@pytest.mark.parametrize("target", ["later", "taking.later"])
+def test_a_function_that_is_not_marked_is_told(here: Path, target: str) -> None:
+    """It stands in the file, beside a command."""
+    text = f"{PLUGIN}\n\ndef later() -> int:\n    return 1\n"
+    (here / "taking.py").write_text(text, encoding="utf-8")
+    told = str(run_call("-p", "taking.py", target).exception)
+    assert "taking.py has a function later that is no command: write @command" in told
+    assert "@command" not in str(run_call("-p", "taking.py", "never").exception)
+
+
+def test_an_option_of_other_programs_is_told_as_ours(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`--tool` is like `--model` in letters only."""
+    with pytest.raises(SystemExit):
+        main(["run", "--tool", "taking.py", "Hello"])
+    told = capsys.readouterr().err
+    assert "--plugin" in told
+    assert "--model" not in told
 
 
 def test_without_a_command_those_of_the_plugin_are_named() -> None:

@@ -16,10 +16,13 @@ import pytest
 
 import neuraxis.models
 from cpu_time import within
+from neuraxis import Session
 from neuraxis.errors import ConfigError, ModelBroken, ModelUnavailable
 from neuraxis.messages import Chunk, Prompt, ToolCallDelta, Usage
 from neuraxis.models import complete, find_model, model_names
 from neuraxis.models.accumulate import Joiner
+from neuraxis.models.failover import Failover
+from neuraxis.models.recorder import Recorder
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.settings import Settings
 
@@ -259,6 +262,10 @@ class Whole(Bare):
         (Plain(), "stream: expected an `async def` that yields, got a tuple_iterator"),
         (Whole(), "stream: expected an `async def` that yields, got a coroutine"),
         (Bare(cast("Any", "hi")), "stream: expected each piece as a Chunk, got 'hi'"),
+        (
+            Bare(Chunk(text="hi", finish_reason=cast("Any", "end_turn"))),
+            "finish_reason: expected one of stop, length, .*, got 'end_turn'",
+        ),
     ],
 )
 async def test_what_the_author_of_a_model_must_write_is_told(
@@ -267,6 +274,45 @@ async def test_what_the_author_of_a_model_must_write_is_told(
     """No attribute error of a text, deep inside."""
     with pytest.raises(ConfigError, match=f"model bare: {words}"):
         await complete(model, PROMPT)
+
+
+@pytest.mark.parametrize(
+    ("calls", "given"),
+    [
+        (({"id": "a", "name": "f"},), "a dict"),
+        (ToolCallDelta(index=0, name="f"), "a ToolCallDelta"),
+    ],
+)
+async def test_what_a_native_call_must_be_is_told(calls: Any, given: str) -> None:
+    """A mapping is none, and one alone is no tuple."""
+    told = f"tool_calls: expected a tuple of ToolCallDelta, got {given}"
+    with pytest.raises(ConfigError, match=told):
+        await complete(Bare(Chunk(tool_calls=calls, finish_reason="stop")), PROMPT)
+
+
+class Closing(Bare):
+    """A model whose `close` is a plain function."""
+
+    closed = 0
+
+    def close(self) -> Any:
+        self.closed += 1
+
+
+async def test_a_plain_close_is_enough(tmp_path: Path) -> None:
+    """Wherever a model is closed; the answer is not lost."""
+    model = Closing(Chunk(text="done", finish_reason="stop"))
+    await Failover([model]).close()
+    await Recorder(model, tmp_path / "script.yaml").close()
+    assert model.closed == 2
+
+
+def test_the_answer_of_a_model_with_a_plain_close_is_returned() -> None:
+    """`run_sync` closes its connections."""
+    model = Closing(Chunk(text="done", finish_reason="stop"))
+    with Session(model) as session:
+        assert session.run_sync("go").text == "done"
+    assert model.closed == 1
 
 
 async def test_the_stream_is_closed_when_a_listener_fails() -> None:

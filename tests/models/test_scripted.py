@@ -175,6 +175,39 @@ def test_scripts_that_are_wrong(text: str, expected: str, tmp_path: Path) -> Non
     assert "s.yaml" in str(caught.value)
 
 
+async def _later(prompt: Prompt) -> str:
+    return "later"
+
+
+@pytest.mark.parametrize(
+    ("replies", "told"),
+    [
+        ([{"tool": "look"}], 'reply 1: unknown key "tool".*write a call as a text of'),
+        (["one", _later], "reply 2: expected a string or a mapping, got a function"),
+        ([None], "reply 1: expected a string or a mapping, got None"),
+        (None, "reply 1: expected a string or a mapping, got None"),
+        ({"tool": "look"}, 'reply 1: unknown key "tool"'),
+    ],
+)
+def test_a_list_in_python_is_told_what_it_may_hold(replies: Any, told: str) -> None:
+    """Nothing of YAML, which nobody wrote."""
+    with pytest.raises(ConfigError, match=told) as caught:
+        ScriptedModel(replies)
+    assert "may hold texts, ScriptedReply, and mappings" in str(caught.value)
+    assert "'- |'" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"), [(_later, "got a coroutine"), (lambda _: None, "got None")]
+)
+async def test_a_function_that_returns_no_reply_is_told(
+    function: Any, told: str
+) -> None:
+    """An `async def` returns a coroutine, which nobody awaits."""
+    with pytest.raises(ConfigError, match=rf"{told}\..* a plain `def`"):
+        await complete(ScriptedModel(function), asking())
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     """Absent, a folder, not text."""
     (tmp_path / "b.yaml").write_bytes(b"- \xff\xfe")

@@ -248,6 +248,17 @@ def test_an_argument_that_no_command_has_is_refused(
         _with(rule)
 
 
+def test_an_argument_that_nothing_here_has_is_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A guard for every plugin never held, and nobody was told."""
+    _with(Rule(verdict="deny", target="*", arguments={"query": "*x*"}))
+    assert "has an argument 'query'" in caplog.text
+    caplog.clear()
+    _with(Rule(verdict="deny", target="*", arguments={"to": "*x*"}))
+    assert caplog.text == ""
+
+
 @pytest.mark.parametrize("pattern", ["pay.refund", "pay", "Pay.*"])
 def test_a_pattern_meant_for_a_plugin_here_is_refused(pattern: str) -> None:
     """It has the plugin's name, and would never hold."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Context, Options, Session, command
+from neuraxis import Answer, Context, Options, Run, Session, command
 from neuraxis.errors import SessionBusy
 from neuraxis.events import CallFinished, CallProgress, CallStarted, Event, Inside
 from neuraxis.journal import open_journal
@@ -113,6 +113,75 @@ async def test_a_run_is_begun_once() -> None:
     assert (await task).text == "done"
     assert (await run).text == "done"
     assert done == ["begun", "acted"]
+
+
+async def _grouped(run: Run[Any]) -> Answer:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run)  # type: ignore[arg-type, var-annotated]
+    return task.result()
+
+
+async def _gathered(run: Run[Any]) -> Answer:
+    (answer,) = await asyncio.gather(run)
+    return answer
+
+
+async def _made_a_task(run: Run[Any]) -> Answer:
+    return await asyncio.create_task(run)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(
+    "how", [lambda run: run, _grouped, _gathered, _made_a_task], ids=str
+)
+def test_a_run_is_taken_where_a_coroutine_is(how: Any, debug: bool) -> None:
+    """By `asyncio.run`, tasks and groups of them."""
+    session, done = _acting(ACT, "done", ACT, "again")
+    for text in ("done", "again"):
+        run = session.run("go")
+        assert asyncio.run(how(run), debug=debug).text == text
+        assert run.answer is not None
+    assert done == ["begun", "acted"] * 2
+
+
+async def test_a_task_of_a_run_is_cancelled_with_it() -> None:
+    """As where it is awaited: the command is stopped, the session goes on."""
+    session, done = _acting(ACT, "again")
+    task: asyncio.Task[Any] = asyncio.create_task(session.run("go"))  # type: ignore[arg-type]
+    while done != ["begun"]:  # noqa: ASYNC110 - the command runs in a thread
+        await asyncio.sleep(0.005)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done == ["begun"]
+    assert (await session.run("and now?")).text == "again"
+
+
+async def test_two_tasks_take_one_run() -> None:
+    """The second is told that it was begun, and disturbs nothing."""
+    session, done = _acting(ACT, "done")
+    run: Any = session.run("go")
+    first = asyncio.create_task(run)
+    await asyncio.sleep(0.02)
+    second = asyncio.create_task(run)
+    with pytest.raises(RuntimeError, match="begun already"):
+        await second
+    assert (await first).text == "done"
+    assert await asyncio.create_task(run) is run.answer
+    assert done == ["begun", "acted"]
+
+
+async def test_a_run_whose_task_never_began_is_not_warned_of() -> None:
+    """As a coroutine's is not: who cancelled or closed it knows."""
+    session, done = _acting(ACT)
+    task: asyncio.Task[Any] = asyncio.create_task(session.run("go"))  # type: ignore[arg-type]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    session.run("go").close()
+    del task
+    gc.collect()
+    assert done == []
 
 
 @pytest.mark.parametrize("kept", [False, True])

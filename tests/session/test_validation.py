@@ -19,7 +19,7 @@ from neuraxis.cli.main import cli
 from neuraxis.errors import ConfigError
 from neuraxis.events import ApprovalAsked
 from neuraxis.execution.budget import Budget
-from neuraxis.messages import Call
+from neuraxis.messages import Call, Message
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.rules import Policy, Rule
 from neuraxis.session.options import SessionArguments
@@ -140,11 +140,45 @@ def test_a_request_is_a_text(text: Any) -> None:
         assert session.run_sync("hi").text == "done"
 
 
-def test_a_run_that_nobody_awaited_says_how_it_is_used() -> None:
-    """`asyncio.run` takes a coroutine only, and shows what it was given."""
+def test_a_run_that_is_taken_for_its_answer_says_how_it_is_used() -> None:
+    """An error or a print shows it; the warning would only say it again."""
     run = Session(model=ScriptedModel([])).run("hi")
-    with pytest.raises(ValueError, match=r"`await` it, .* use session\.run_sync"):
-        asyncio.run(run)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"`await` it, .* use session\.run_sync"):
+        list(run)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "item", [{"role": "user", "content": "hey"}, "hey"], ids=["mapping", "text"]
+)
+def test_what_a_program_puts_into_the_history_is_a_message(item: Any) -> None:
+    """Told at the start of the run, and not deep inside."""
+    with Session(model=ScriptedModel(["done"])) as session:
+        session.history.append(item)
+        with pytest.raises(ConfigError, match=r"history: expected each item as a Mess"):
+            session.run_sync("hi")
+        session.history[-1:] = [Message(role="user", content="hey")]
+        assert session.run_sync("hi").text == "done"
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        (Policy(rules=[Rule(verdict="deny", target=cast("Any", one))]), "rules: targe"),
+        (Policy(yes_to=[cast("Any", one)]), "yes_to"),
+    ],
+)
+def test_a_function_is_no_pattern(policy: Policy, told: str) -> None:
+    """Told with the pattern that is meant."""
+    told = rf'policy\.{told}.*: expected a string, such as "one\.\*", got a function'
+    with pytest.raises(ConfigError, match=told):
+        Session(ScriptedModel([]), plugins=[one], policy=policy)
+
+
+def test_a_pattern_of_an_argument_is_a_text() -> None:
+    """A number would fail at the first call."""
+    rule = Rule(verdict="deny", target="one.*", arguments={"x": cast("Any", 3)})
+    with pytest.raises(ConfigError, match="arguments: x: expected a string, got 3"):
+        Session(ScriptedModel([]), plugins=[one], policy=Policy(rules=[rule]))
 
 
 @pytest.mark.parametrize(

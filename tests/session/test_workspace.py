@@ -292,6 +292,23 @@ def test_an_id_of_ones_own_leads_out_of_no_folder(tmp_path: Path) -> None:
     assert _notes(tmp_path) == "milk\n"
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "https://example.org/a.png",
+        Path("https://example.org/a.png"),
+        "data:image/png;base64,iVBO" + "R" * 5_000,
+    ],
+)
+def test_an_address_is_not_attached(given: str | Path) -> None:
+    """It is not fetched, and no mangled path is told."""
+    told = "attach: expected the path of a file, got the address .*download it"
+    with Session(ScriptedModel([])) as session:
+        with pytest.raises(ConfigError, match=told):
+            session.run_sync("What is this?", attach=[given])
+        assert not session.assets.ids
+
+
 def test_a_text_that_is_a_files_name_is_stored_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -26,12 +26,14 @@ from neuraxis.call_errors.asking import offer_calls as offer_calls
 from neuraxis.call_errors.asking import offer_changes as offer_changes
 from neuraxis.call_errors.asking import offer_every_change as offer_every_change
 from neuraxis.call_errors.asking import offer_host as offer_host
+from neuraxis.call_errors.asking import only_reads as only_reads
 from neuraxis.call_errors.asking import out_way_out as out_way_out
 from neuraxis.call_errors.asking import refused as refused
 from neuraxis.call_errors.asking import said_no_often as said_no_often
 from neuraxis.call_errors.asking import summary as summary
 from neuraxis.call_errors.asking import too_long_to_ask as too_long_to_ask
 from neuraxis.call_errors.asking import undeclared_way_out as undeclared_way_out
+from neuraxis.call_errors.asking import unknown_way_out as unknown_way_out
 from neuraxis.call_errors.asking import yes_way_out as yes_way_out
 from neuraxis.call_errors.checking import asset_lost as asset_lost
 from neuraxis.call_errors.checking import asset_not_found as asset_not_found

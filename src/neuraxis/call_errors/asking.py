@@ -194,6 +194,28 @@ def yes_ahead(target: str) -> str:
     )
 
 
+def only_reads(command: str, *, of_server: bool = False) -> str:
+    """Return how a program declares that a command changes nothing.
+
+    Args:
+        command: its name.
+        of_server: whether it is an MCP server's.
+    """
+    how = '@command(effects="read")'
+    if of_server:
+        how = f'mcp(..., effects={{"{command}": "read"}})'
+    return f" If {command} only reads, declare it in the program: {how}."
+
+
+def unknown_way_out(calls: Sequence[str]) -> str:
+    """Return how a program settles calls of unknown outcome."""
+    settled = ", ".join(f'session.settle("{call}", happened)' for call in calls)
+    return (
+        f"Tell the user, who can find out what it did. In a program, {settled} "
+        "records that (True or False), and Session(approve=...) asks a person."
+    )
+
+
 def offer_calls(
     target: str,
     values: Sequence[tuple[Path, Json]] = (),

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -159,13 +160,26 @@ def _find(target: str, registry: Registry, given: Sequence[str]) -> Command:
     ]
     if len(named) == 1:  # its tool name is another
         return named[0]
-    why = for_person(found.message)
+    why = for_person(found.message) + _unmarked(command, registry)
     if found.code == "unknown_plugin":
         raise ConfigError(why + to_load(owner, given))
     if dot:
-        raise ConfigError(found.message)
+        raise ConfigError(found.message + _unmarked(command, registry))
     names = listed(_own_first(registry))
     raise ConfigError(f"{why} The tools are: {names}.{to_load(target, given)}")
+
+
+def _unmarked(name: str, registry: Registry) -> str:
+    """Say that a function of that name stands beside the commands, unmarked."""
+    for plugin in registry.listed:
+        for item in plugin.commands.values():
+            beside = getattr(item.function, "__globals__", {}).get(name)
+            if isinstance(beside, FunctionType):
+                return (
+                    f" {plugin.spec.source} has a function {name} that is no command: "
+                    "write @command above it, from neuraxis import command."
+                )
+    return ""
 
 
 def _own_first(registry: Registry) -> list[str]:

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import sys
+from typing import Any, cast
 
 import click
 from click.shell_completion import get_completion_class
@@ -37,6 +38,8 @@ from neuraxis.errors import (
 )
 
 INTERRUPTED = 130
+_ELSEWHERE = {"--tool": "--plugin", "--tools": "--plugin", "--function": "--plugin"}
+"""What other programs call an option."""
 
 
 @click.command(short_help="Print the completion script for a shell.")
@@ -89,6 +92,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = cli.main(args=arguments, prog_name="neuraxis", standalone_mode=False)
     except click.ClickException as error:
+        _suggest_option(error)
         error.show()
         _suggest_group(error)
         code = error.exit_code
@@ -116,6 +120,14 @@ def main(arguments: list[str] | None = None) -> None:
         )
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _suggest_option(error: click.ClickException) -> None:
+    """Suggest an option by its meaning, where one of like letters misleads."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        ours = _ELSEWHERE.get(error.option_name, "")
+        if any(ours in option.opts for option in error.ctx.command.params):
+            cast("Any", error).possibilities = [ours]
 
 
 def _suggest_group(error: click.ClickException) -> None:

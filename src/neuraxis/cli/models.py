@@ -65,6 +65,7 @@ def test(name: str | None, base_url: str | None) -> int:
 
     from neuraxis.messages import Message, Prompt
     from neuraxis.models import complete, find_model
+    from neuraxis.models.accumulate import close_model
 
     settings = settings_of(Choices(model=name, base_url=base_url))
     chosen = str(settings.get("model") or "local:")
@@ -78,7 +79,7 @@ def test(name: str | None, base_url: str | None) -> int:
             request = Message(role="user", content="Answer with the one word: ready")
             return await complete(model, Prompt(messages=(request,)))
         finally:
-            await model.close()
+            await close_model(model)
 
     started = time.perf_counter()
     try:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Sequence
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from msgspec.structs import replace
 
 from neuraxis.errors import ModelBroken
+from neuraxis.formatting import check_word, refuse
 from neuraxis.messages import (
     NOTHING_USED,
     Chunk,
     Completion,
     FinishReason,
     NativeCall,
+    ToolCallDelta,
     Usage,
 )
 from neuraxis.specs import Json
+
+if TYPE_CHECKING:
+    from neuraxis.models import Model
+
+_REASONS = get_args(FinishReason)
 
 
 class Joiner:
@@ -51,18 +60,26 @@ class Joiner:
             self._text.append(chunk.text)
         if chunk.reasoning:
             self._reasoning.append(chunk.reasoning)
-        for delta in chunk.tool_calls:
-            parts = self._calls.setdefault(delta.index, _CallParts())
-            # servers send the id and the name once, or repeat them: the first is used
-            parts.id = parts.id or delta.id or ""
-            parts.name = parts.name or delta.name or ""
-            parts.arguments.append(delta.arguments)
+        if chunk.tool_calls:
+            self._add_calls(chunk.tool_calls)
         self._finish = chunk.finish_reason or self._finish
         self.usage = chunk.usage or self.usage
         if chunk.carried:
             self.carried = chunk.carried
         self._annotations += chunk.annotations
         self._model = chunk.model or self._model
+
+    def _add_calls(self, deltas: Any) -> None:
+        is_tuple = isinstance(deltas, Sequence)
+        for delta in cast("Sequence[Any]", deltas if is_tuple else (deltas,)):
+            if not (is_tuple and isinstance(delta, ToolCallDelta)):
+                expected = "a tuple of ToolCallDelta"
+                refuse("the model's Chunk: tool_calls", expected, delta)
+            parts = self._calls.setdefault(delta.index, _CallParts())
+            # servers send the id and the name once, or repeat them: the first is used
+            parts.id = parts.id or delta.id or ""
+            parts.name = parts.name or delta.name or ""
+            parts.arguments.append(delta.arguments)
 
     @property
     def text(self) -> str:
@@ -79,12 +96,15 @@ class Joiner:
 
         Raises:
             ModelBroken: no chunk had a finish reason.
+            ConfigError: the finish reason is none of `FinishReason`.
         """
         if self._finish is None:
             raise ModelBroken(
                 f"{name}: the stream ended without a finish reason, so it is not "
                 "known whether the reply is whole"
             )
+        # once for each reply: a check of each chunk would slow the stream
+        check_word(f"model {name}: finish_reason", self._finish, _REASONS)
         calls, as_given = self._complete_calls() if self._calls else ((), True)
         return Completion(
             text="".join(self._text),
@@ -141,6 +161,13 @@ def broken_by(name: str, raised: Exception) -> ModelBroken:
     error = ModelBroken(f"the stream of {name} raised {kind}: {raised}")
     error.__cause__ = raised
     return error
+
+
+async def close_model(model: Model) -> None:
+    """Close a model; its `close` may also be a plain `def`."""
+    closing = cast("Any", model.close())
+    if isawaitable(closing):
+        await closing
 
 
 async def close_stream(chunks: AsyncIterable[Chunk]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from neuraxis.errors import ModelError, NeuraxisError
 from neuraxis.messages import Chunk, Prompt
-from neuraxis.models.accumulate import broken_by, close_stream
+from neuraxis.models.accumulate import broken_by, close_model, close_stream
 from neuraxis.models.media_parts import as_seen_by
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Failover:
     async def close(self) -> None:
         """Close all models."""
         for model in self._models:
-            await model.close()
+            await close_model(model)
 
     def _order(self) -> list[int]:
         """Return the models' places; recently failed ones come last."""

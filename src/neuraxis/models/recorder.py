@@ -20,7 +20,7 @@ import yaml
 from neuraxis.errors import ModelError, StorageError
 from neuraxis.messages import Chunk, Prompt
 from neuraxis.models import Model, guesses
-from neuraxis.models.accumulate import Joiner, close_stream
+from neuraxis.models.accumulate import Joiner, close_model, close_stream
 from neuraxis.models.media_parts import sees
 from neuraxis.models.scripted import ERRORS
 from neuraxis.specs import Json
@@ -71,7 +71,7 @@ class Recorder:
 
     async def close(self) -> None:
         """Close the other model."""
-        await self._model.close()
+        await close_model(self._model)
 
     def _keep(self, place: int, reply: Json) -> None:
         self._entries[place] = entry(reply)

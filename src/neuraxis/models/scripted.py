@@ -16,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from inspect import iscoroutine
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from msgspec import Struct
 
@@ -29,7 +30,13 @@ from neuraxis.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from neuraxis.formatting import did_you_mean, nearest, quote, why_unusable
+from neuraxis.formatting import (
+    describe_given,
+    did_you_mean,
+    nearest,
+    quote,
+    why_unusable,
+)
 from neuraxis.messages import (
     Chunk,
     FinishReason,
@@ -73,6 +80,14 @@ class ScriptedReply(Struct, frozen=True, kw_only=True):
 
 Scripted = str | Mapping[str, Json] | ScriptedReply
 """Type of a script's items: a text, a mapping, or a reply."""
+_IN_YAML = (
+    "Write JSON that the model is to say as a block of text, after a line with '- |'."
+)
+_IN_PYTHON = (
+    "A list of replies may hold texts, ScriptedReply, and mappings with its keys; "
+    'write a call as a text of JSON: \'[{"tool": "NAME"}]\'. A function that returns '
+    "such a reply, a plain `def`, stands in place of the list: ScriptedModel(function)."
+)
 
 
 class ScriptedModel:
@@ -105,7 +120,10 @@ class ScriptedModel:
             self._function = replies
         else:
             # one text is one reply, and not one for each of its characters
-            items = [replies] if isinstance(replies, str) else replies
+            is_one = isinstance(replies, str | Mapping) or not hasattr(
+                replies, "__iter__"
+            )
+            items = cast("Iterable[Scripted]", (replies,) if is_one else replies)
             self._replies = tuple(
                 read_reply(reply, f"{name}: reply {number}")
                 for number, reply in enumerate(items, 1)
@@ -221,16 +239,21 @@ def load_script(path: Path, *, chunk_size: int = 0) -> ScriptedModel:
         tree = []
     if not isinstance(tree, list):
         raise ConfigError(f"{path}: expected a list of replies, got {quote(tree)}")
-    return ScriptedModel(
-        cast("list[Scripted]", tree), name=f"scripted:{path}", chunk_size=chunk_size
-    )
+    name = f"scripted:{path}"
+    replies = [
+        read_reply(reply, f"{name}: reply {number}", _IN_YAML)
+        for number, reply in enumerate(cast("list[Scripted]", tree), 1)
+    ]
+    return ScriptedModel(replies, name=name, chunk_size=chunk_size)
 
 
 _KEYS = tuple(ScriptedReply.__annotations__)
 
 
-def read_reply(value: Scripted, where: str = "reply") -> ScriptedReply:
-    """Return a reply from its written form.
+def read_reply(
+    value: Scripted, where: str = "reply", advice: str = _IN_PYTHON
+) -> ScriptedReply:
+    """Return a reply from its written form; `advice` ends the error.
 
     Raises:
         ConfigError: it is neither a text nor a mapping of the known keys.
@@ -240,17 +263,19 @@ def read_reply(value: Scripted, where: str = "reply") -> ScriptedReply:
     if isinstance(value, str):
         return ScriptedReply(text=value)
     if not isinstance(value, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - files hold anything
+        given: Any = value
+        if iscoroutine(given):
+            given.close()  # else Python warns that it was never awaited
+        found = quote(given) if advice is _IN_YAML else describe_given(given)
         raise ConfigError(
-            f"{where}: expected a string or a mapping, got {quote(value)}. Write JSON "
-            "that the model is to say as a block of text, after a line with '- |'."
+            f"{where}: expected a string or a mapping, got {found}. {advice}"
         )
     for key in value:
         if key not in _KEYS:
             hint = did_you_mean(nearest(str(key), _KEYS, 1))
             raise ConfigError(
                 f"{where}: unknown key {quote(key)}.{hint} Keys are: "
-                f"{', '.join(_KEYS)}. Write JSON that the model is to say as a block "
-                "of text, after a line with '- |'."
+                f"{', '.join(_KEYS)}. {advice}"
             )
     try:
         return _from_mapping(value)

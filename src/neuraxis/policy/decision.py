@@ -8,8 +8,10 @@ from typing import Literal, cast
 
 from msgspec import Struct, field
 
+from neuraxis import call_errors
 from neuraxis.messages import CallError, Path
 from neuraxis.planning.plan import Step
+from neuraxis.plugins.registry import Command
 from neuraxis.policy.provenance.labels import Traced
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves
@@ -43,6 +45,14 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 ALLOWED = Decision(verdict="allow")
+
+
+def declaration_of(command: Command) -> str:
+    """Return how a program declares that a command only reads, if any."""
+    of_server = command.plugin.source.startswith("mcp:")
+    if not of_server and command.function is None:
+        return ""  # its manifest or document says it
+    return call_errors.only_reads(command.spec.name, of_server=of_server)
 
 
 class Facts(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from neuraxis.engines.threads import THREADS
 from neuraxis.events import CallStarted
 from neuraxis.planning.plan import Step
 from neuraxis.policy.ask import TooLong, ask_person, digest_of, question_of
-from neuraxis.policy.decision import Decision, Refused
+from neuraxis.policy.decision import Decision, Refused, declaration_of
 from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.unknown_calls import settlement
 from neuraxis.specs import Json
@@ -46,7 +46,8 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
             raise Refused(call_errors.had_its_effect(target, call.id))
     if not open_calls:
         return
-    reason = call_errors.unknown_before(target, [call.id for call in open_calls])
+    ids = [call.id for call in open_calls]
+    reason = call_errors.unknown_before(target, ids)
     _, facts = evaluate_policy(step, arguments, gate)
     decision = Decision(verdict="ask", reason=reason)
     try:
@@ -56,7 +57,8 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
     async with gate.approvals.one_by_one:
         no = await ask_person(asked, lambda: digest_of(facts), gate)
     if no:
-        raise Refused(call_errors.denied(target, call_errors.refused(no)))
+        way_out = call_errors.unknown_way_out(ids) + declaration_of(command)
+        raise Refused(call_errors.denied(target, call_errors.refused(no, way_out)))
     gate.approvals.grant(asked.digest)  # the same call is not asked about twice
 
 

@@ -194,7 +194,8 @@ def check_targets(policy: Policy, commands: Mapping[str, CommandSpec]) -> None:
     """Refuse patterns of a plugin here that fit none of its commands.
 
     A deny rule that is misspelt would never hold, and nobody would notice. One for
-    another plugin may be for another program; the log has it.
+    another plugin, or for arguments of any plugin, may be for another program; the log
+    has it.
 
     Args:
         policy: any.
@@ -206,8 +207,10 @@ def check_targets(policy: Policy, commands: Mapping[str, CommandSpec]) -> None:
     for rule in policy.rules:
         where = f"policy.rules: target {quote(rule.target)}"
         is_here = _check_pattern(where, rule.target, commands)
-        if is_here and (fault := _argument_fault(rule, commands)):
-            raise ConfigError(f"{where}: {fault}")
+        if fault := _argument_fault(rule, commands):
+            if is_here:
+                raise ConfigError(f"{where}: {fault}")
+            _LOG.warning("%s: %s", where, fault)
     for pattern in policy.yes_to:
         _check_pattern(f"policy.yes_to: {quote(pattern)}", pattern, commands)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from neuraxis import call_errors
 from neuraxis.messages import Path
-from neuraxis.policy.decision import ALLOWED, Decision, Facts
+from neuraxis.policy.decision import ALLOWED, Decision, Facts, declaration_of
 from neuraxis.policy.files.file_names import is_document, is_plain
 from neuraxis.policy.files.free_files import is_free_file_use
 from neuraxis.policy.provenance.file_labels import copied_code
@@ -165,7 +165,7 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
         if marks.trusted_only or (origins.read and not free):
             return decision  # a declaration alone would not help
         way_out = call_errors.undeclared_way_out(facts.step.tool, command.spec.name)
-        return replace(decision, way_out=way_out)
+        return replace(decision, way_out=way_out + _undeclared(facts))
     for script in facts.named("run"):
         if label := copied_code(origins, script):
             return _deed(facts, call_errors.asks_code(describe(label)))
@@ -218,7 +218,15 @@ def _is_unsaid(item: Traced, facts: Facts) -> bool:
 def _deed(facts: Facts, reason: str) -> Decision:
     uses = {use for _, use in facts.marks.files}
     way_out = call_errors.deed_way_out(facts.step.tool, uses)
-    return _asks(facts, reason, way_out, offers_of(facts))
+    decision = _asks(facts, reason, way_out, offers_of(facts))
+    return replace(decision, way_out=decision.way_out + _undeclared(facts))
+
+
+def _undeclared(facts: Facts) -> str:
+    """Return how a program declares an MCP server's command."""
+    command = facts.step.command
+    is_open = command.function is None and command.spec.effects.kind == "once"
+    return declaration_of(command) if is_open else ""
 
 
 def offers_of(facts: Facts) -> tuple[str, ...]:

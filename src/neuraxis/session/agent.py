@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from neuraxis.errors import CommandError, ConfigError
 from neuraxis.execution.budget import Budget
 from neuraxis.execution.nested import ParentRun
+from neuraxis.models.accumulate import close_model
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.command import command
 from neuraxis.plugins.functions.validate import is_name
@@ -76,7 +77,7 @@ def agent(
                 answer = await session.run(request)
             finally:
                 if session.model is not arguments.get("model"):
-                    await session.model.close()
+                    await close_model(session.model)
         if answer.outcome != "answered":
             raise CommandError(f"{name} did not answer: {reason_unanswered(answer)}")
         return answer.text if output is None else answer.output

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from neuraxis.errors import ConfigError, ModelError, NeuraxisError
 from neuraxis.events import Event
 from neuraxis.formatting import refuse
+from neuraxis.models.accumulate import close_model
 from neuraxis.session.answer import Answer
 from neuraxis.session.past.resume import last_finish, last_request, read_events
 from neuraxis.session.session import Session
@@ -138,7 +139,7 @@ async def _run_row(
             finally:
                 models[model_id] -= 1
                 if not models[model_id]:  # else another row uses its connections
-                    await session.model.close()
+                    await close_model(session.model)
             return Done(row=row, session=session_id, answer=answer, earlier=earlier)
     except Exception as error:  # noqa: BLE001 - it is reported with the row
         # the repr of other objects may say nothing: `<Row object at 0x7f…>`

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from neuraxis.errors import SessionBusy, StorageError
 from neuraxis.events import Event
 from neuraxis.models import Model
+from neuraxis.models.accumulate import close_model
 from neuraxis.session.answer import Answer, Out
 from neuraxis.session.watch import Watch, guard_watch, watch_in_cell
 
@@ -115,7 +116,7 @@ async def run_in_loop(
         return await drive(text, watch)
     finally:
         if not busy:
-            await model.close()  # its connections belong to this loop
+            await close_model(model)  # its connections belong to this loop
         await wait_for_ended(lock.left)
 
 
@@ -146,6 +147,7 @@ def check_open(claim: weakref.finalize[..., Any], session: str) -> None:
 class Run(Generic[Out]):
     """One run: `await` it for the answer, or `async for` its events.
 
+    A task takes it as it takes a coroutine: `asyncio.create_task(session.run(...))`.
     You can do both: awaiting a run after watching its events returns the answer of the
     same run. Leaving the `async for` early ends the run. While the session answers
     another request, both raise `SessionBusy`.
@@ -159,11 +161,13 @@ class Run(Generic[Out]):
         self._is_known = False
         """Whether the caller was warned that the run must be awaited."""
         self._task: asyncio.Task[Answer[Out]] | None = None
+        self._driven: dict[Any, Coroutine[Any, Any, Answer[Out]]] = {}
+        """What each task drives that took the run as its coroutine."""
         self.answer: Answer[Out] | None = None
         """The answer, once the run has ended."""
 
     def __repr__(self) -> str:
-        # `asyncio.run` raises an error with this repr: it takes coroutines only
+        # an error or a print shows this repr, which says what to do
         self._is_known = True
         return (
             f"<a run of {self._text!r:.40}: in async code `await` it, or `async for` "
@@ -188,6 +192,33 @@ class Run(Generic[Out]):
 
     def __await__(self) -> Generator[Any, None, Answer[Out]]:
         return self._ended().__await__()
+
+    # a task takes what has these three for a coroutine; each task has its own, so that
+    # the second one is told that the run was begun
+
+    def send(self, value: Any, /) -> Any:
+        """Go on to the next wait, as a coroutine does."""
+        return self._go_on("send", value)
+
+    def throw(self, raised: BaseException, /) -> Any:
+        """Raise an exception in the run, such as its task's cancellation."""
+        return self._go_on("throw", raised)
+
+    def close(self) -> None:
+        """End what tasks drive; a run that did not begin does nothing."""
+        self._is_known = True
+        while self._driven:
+            self._driven.popitem()[1].close()
+
+    def _go_on(self, how: str, given: Any) -> Any:
+        self._is_known, task = True, asyncio.current_task()
+        work = self._driven.get(task) or self._ended()
+        self._driven[task] = work
+        try:
+            return getattr(work, how)(given)
+        except BaseException:  # also its end, which is a `StopIteration`
+            self._driven.pop(task, None)
+            raise
 
     async def _ended(self) -> Answer[Out]:
         if self.answer is not None:

@@ -324,7 +324,7 @@ class Session(Generic[Out]):
         """Answer one request, as `run` does; `watch` gets the events."""
         from neuraxis.session.loop import converse  # loaded with the first run
 
-        validation.check_request(text, watch, attach)
+        validation.check_request(text, watch, attach, self.history)
         config = within_parent(self._config, self._outer, deps, self._deps)
         self._lock.begin(self.id, watch, is_inside=self._outer is not None)
         try:

@@ -23,7 +23,7 @@ from neuraxis.formatting import (
     no_argument,
     refuse,
 )
-from neuraxis.messages import Call
+from neuraxis.messages import Call, Message
 from neuraxis.planning.plan import OnError
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
@@ -245,6 +245,8 @@ def _check_policy(policy: Policy | None) -> None:
     if policy is None or policy is DEFAULT:
         return
     _check_texts("policy.yes_to", policy.yes_to)
+    for pattern in policy.yes_to:
+        _check_target("policy.yes_to", pattern)
     _check_texts("policy.allow_hosts", policy.allow_hosts)
     for host in policy.allow_hosts:
         if not isinstance(cast("Any", host), str) or {*"/@?#* "}.intersection(host):
@@ -262,11 +264,15 @@ def _check_policy(policy: Policy | None) -> None:
     for rule in cast("Sequence[Any]", rules):
         if not isinstance(rule, Rule):
             refuse("policy.rules", "a list of Rule", rule)
+        _check_target("policy.rules: target", rule.target)
         kinds: Any = rule.effects
         if not isinstance(kinds, Set | Sequence) or isinstance(kinds, str):
             refuse("policy.rules: effects", 'a set, such as {"once"}', kinds)
         if not isinstance(cast("Any", rule.arguments), Mapping):
             refuse("policy.rules: arguments", "a pattern by name", rule.arguments)
+        for name, pattern in rule.arguments.items():
+            if not isinstance(cast("Any", pattern), str):
+                refuse(f"policy.rules: arguments: {name}", "a string", pattern)
         listed.append({"verdict": rule.verdict, "effects": [*cast("Set[str]", kinds)]})
     policy_from(
         {
@@ -277,12 +283,18 @@ def _check_policy(policy: Policy | None) -> None:
     )
 
 
+def _check_target(name: str, target: Any) -> None:
+    if not isinstance(target, str):
+        plugin = target.__name__ if isinstance(target, FunctionType) else "files"
+        refuse(name, f'a string, such as "{plugin}.*"', target)
+
+
 def _check_budget(budget: Budget | None) -> None:
     if budget is None:
         return
     for name in budget.__struct_fields__:
         value: Any = getattr(budget, name)
-        if name == "usd" and value is None:
+        if name in ("usd", "tokens") and value is None:
             continue
         if not _is_number(value):
             refuse(f"budget.{name}", "a number, 0 or above", value)
@@ -325,8 +337,12 @@ def _check_journal_named(session: str, journal: Any, options: Any) -> None:
         )
 
 
-def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
+def check_request(
+    text: Any, watch: Any = None, attach: Any = (), history: Sequence[Any] = ()
+) -> None:
     """Check a request's text, its `watch` function and its `attach` list.
+
+    Of the session's `history` the last message is checked: the runtime made the others.
 
     Raises:
         ConfigError: one has a wrong type, or the request is empty.
@@ -346,6 +362,9 @@ def check_request(text: Any, watch: Any = None, attach: Any = ()) -> None:
             "attach: expected a list of paths or objects, got "
             f"{describe_given(attach)}{hint}"
         )
+    if history and not isinstance(history[-1], Message):
+        expected = "each item as a Message(role=..., content=...) of neuraxis.messages"
+        refuse("session.history", expected, history[-1])
     _check_watch(watch)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,10 @@ from neuraxis.settings import Settings
 from neuraxis.specs import Json
 
 _LOG = logging.getLogger(__name__)
+_ADDRESS = re.compile(
+    r"(?:https?|ftps?|s3|gs|file):/|data:[\w/+.-]+[;,]", re.IGNORECASE
+)
+"""Begin of an address; a `Path` has one slash less."""
 
 
 def make_workspace(workspace: Path) -> None:
@@ -151,10 +156,20 @@ def read_given(value: Any, description: str) -> tuple[Any, str]:
     if not isinstance(value, Path):
         _warn_of_path(value)
         return value, description
+    _refuse_address(str(value))
     # imported here: few sessions attach files, and it would delay a first run
     from neuraxis.assets.attachments import read_attachment
 
     return read_attachment(value), description or value.name
+
+
+def _refuse_address(path: str) -> None:
+    if _ADDRESS.match(path):
+        raise ConfigError(
+            f"attach: expected the path of a file, got the address {path!r:.80}, which "
+            "is not fetched: download it and attach the file, or name the address in "
+            "the request"
+        )
 
 
 async def read_item(item: Any) -> tuple[Any, str]:
@@ -163,5 +178,7 @@ async def read_item(item: Any) -> tuple[Any, str]:
     Raises:
         ConfigError: as for `read_given`.
     """
+    if isinstance(item, str):
+        _refuse_address(item)
     given = Path(item) if isinstance(item, str) else item
     return await in_thread_if(isinstance(given, Path), read_given, given, "")
