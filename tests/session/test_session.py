@@ -256,6 +256,14 @@ def test_D9_an_empty_reply_is_asked_for_again() -> None:
     assert "The reply was empty" in answer.error
 
 
+def test_replies_that_end_at_the_limit_of_tokens_name_it() -> None:
+    """Three paid replies, then advice to take another model."""
+    cut: Any = {"text": '[{"tool": "add"', "finish_reason": "length"}
+    answer, _ = _run(Session(ScriptedModel([cut] * 3)))
+    assert answer.outcome == "failed"
+    assert answer.error.endswith("limit of tokens: raise models.NAME.max_tokens")
+
+
 def test_D5_duplicate_keys_are_refused() -> None:
     """The last one would win, and smuggle an argument past whoever approved it."""
     session = _session('[{"tool": "note", "text": "a", "text": "b"}]', "ok")

@@ -470,6 +470,9 @@ def _report_errors(
 ) -> None:
     """Let the model correct its mistakes, a few times (rule D9)."""
     state.misread += 1
+    advice = "Another dialect or model may help"
+    if history[-1].finish_reason == "length":
+        advice = "It reached the limit of tokens: raise models.NAME.max_tokens"
     _show_errors(config, history, state, errors, emit)
     if state.misread >= MAX_MISREAD:
         # what follows the first sentence is for the model
@@ -477,7 +480,7 @@ def _report_errors(
         raise Stop(
             "failed",
             f"the model wrote {state.misread} replies in a row that could not be "
-            f"used; the last one: {last}. Another dialect or model may help",
+            f"used; the last one: {last}. {advice}",
         )
 
 
