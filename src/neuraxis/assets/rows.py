@@ -1,4 +1,4 @@
-"""Read the first rows of a data frame or a list of objects."""
+"""Read the first rows of a table or a list of objects."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ The forms in which models are trained to write calls, and the tokens around turn
 
 
 def _plain(value: Any) -> Json:
-    """Return what JSON has for an object: of a subclass, the text or number."""
+    """Return an object as text or number, or its repr."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):

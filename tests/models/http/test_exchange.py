@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -176,3 +177,104 @@ async def test_pictures_of_neighbours_are_kept_where_roles_must_alternate(
     (message,) = server.requests[1].body["messages"]
     kinds = [part["type"] for part in message["content"]]
     assert kinds == ["text", "image_url", "text"]
+
+
+HALF = b'data: {"id":"c","choices":[{"ind'
+CUT = gzip.compress(hello(), mtime=0)
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        stream(),
+        answer(b""),
+        stream(b": OPENROUTER PROCESSING\n\n" * 3),
+        stream(lines({"choices": [], "usage": {"prompt_tokens": 3}})),
+        answer({"id": "x", "choices": [], "usage": {"prompt_tokens": 3}}),
+        stream(HALF),
+        answer(b'{"id":"c","choices":[{"ind'),
+        answer(CUT[: len(CUT) // 2], content_encoding="gzip"),
+    ],
+    ids=[
+        "empty stream",
+        "empty document",
+        "comments",
+        "no choice",
+        "no choice in a document",
+        "half a frame",
+        "half a document",
+        "half a file",
+    ],
+)
+async def test_an_answer_without_a_word_is_asked_for_again(
+    server: Server, nothing: Script
+) -> None:
+    """As one that was cut, since a proxy or an overloaded server sends it; and no more
+    often than that.
+    """
+    url = server.answers(nothing, stream(hello()))
+    model = OpenAIModel("m", server=url, options=QUICK)
+    assert (await complete(model, PROMPT)).text == "Hello"
+    assert len(server.requests) == 2
+    server.answers(nothing)
+    with pytest.raises(ModelError):
+        await complete(model, PROMPT)
+    assert len(server.requests) == 3
+    await model.close()
+
+
+async def test_a_page_is_not_asked_for_again(server: Server) -> None:
+    """It is another server's, or a login's."""
+    page = answer(b"<html><title>Log in</title></html>", content_type="text/html")
+    model = OpenAIModel("m", server=server.answers(page), options=QUICK)
+    with pytest.raises(ModelError, match="is the base URL"):
+        await complete(model, PROMPT)
+    assert len(server.requests) == 1
+    await model.close()
+
+
+GROQ = (
+    "Rate limit reached for model `m` on tokens per minute (TPM): Limit 7000, Used 0, "
+    "Requested ~1. Please try again in 2.5s. Visit https://console.groq.com"
+)
+AZURE = (
+    "Requests to the ChatCompletions_Create Operation under Azure OpenAI API version "
+    "2024-10-21 have exceeded token rate limit of your current OpenAI S0 pricing tier. "
+    "Please retry after 2 seconds."
+)
+
+
+@pytest.mark.parametrize(
+    ("busy", "seconds"),
+    [
+        (answer({"error": {"message": GROQ, "code": "rate_limit_exceeded"}}, 429), 2.5),
+        (answer({"error": {"message": AZURE, "code": "429"}}, 429), 2),
+        (stream(error(message=AZURE, code="429")), 2),
+        (answer({"error": {"message": GROQ}}, 429, retry_after="7"), 7),
+    ],
+)
+async def test_a_wait_that_the_words_ask_for(
+    server: Server, busy: Script, seconds: float
+) -> None:
+    """It is respected as one in the header, which comes first."""
+    waits: list[float] = []
+
+    async def sleep(wait: float) -> None:
+        waits.append(wait)
+
+    url = server.answers(busy, stream(hello()))
+    model = OpenAIModel("m", server=url, options=QUICK, sleep=sleep)
+    assert (await complete(model, PROMPT)).text == "Hello"
+    await model.close()
+    assert waits[0] == pytest.approx(seconds)
+
+
+async def test_a_wait_in_words_that_is_too_long(server: Server) -> None:
+    """It ends the request at once, and says how long it is."""
+    said = "Limit 100000. Please try again in 7m12.5s."
+    url = server.answers(answer({"error": {"message": said}}, 429))
+    model = OpenAIModel("m", server=url, options=QUICK)
+    with pytest.raises(ModelRefused, match="it asks to wait 432 s"):
+        await complete(model, PROMPT)
+    assert len(server.requests) == 1
+    await model.close()

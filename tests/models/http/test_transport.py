@@ -28,6 +28,33 @@ def test_a_text_without_a_key() -> None:
     assert without_key(f"{KEY}, {KEY}?", KEY) == "[key], [key]?"
 
 
+@pytest.mark.parametrize("key", ["x", "k", "s", "ollama", "none"])
+def test_a_short_key_is_a_dummy(key: str) -> None:
+    """Of a local server; words that contain it would become unreadable."""
+    said = "Unsupported parameter: 'max_tokens'; is ollama there, or none…"
+    assert without_key(said, key) == said
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (
+            "<html><head><title>502 Bad Gateway</title></head><h1>x</h1>",
+            "502 Bad Gateway",
+        ),
+        ("<HTML><TITLE lang=en>\n Attention &amp;\nCare </TITLE>", "Attention & Care"),
+        ("\u0130<html><title></title><h1 id=a>Too large</h1>", "Too large"),
+        ("<html><title>No end", ""),
+        ("<html></title><title>", ""),
+        ("<html>" + "<title" * 100_000, ""),
+    ],
+)
+def test_a_page_says_its_title(page: str, said: str) -> None:
+    """Of an error that a proxy wrote, its title or first heading is told."""
+    assert body_message(page.encode(), "text/html; charset=utf-8") == said
+    assert body_message(page.encode(), "") == said
+
+
 @pytest.mark.parametrize(
     ("code", "status"), [("429", 429), (503, 503), ("9" * 5000, None), ("0429", None)]
 )
@@ -39,8 +66,15 @@ def test_a_status_in_an_answer_has_three_digits(code: str | int, status: int) ->
 @pytest.mark.parametrize(
     ("message", "hint"),
     [
+        ("No endpoints found that support tool use. To learn more", "intents"),
+        ("tools param requires --jinja flag", "intents"),
+        ("Unsupported param: tools", "intents"),
+        ("`max_tokens` must be less than `4096` of the `context_window`", "lower it"),
+        ("too many tokens: max tokens must be less than or equal to 1", "lower it"),
+        ("max_tokens is too large: 100000.", "lower it"),
         ("registry.ollama.ai/library/gemma:2b does not support tools", "intents"),
         ('"auto" tool choice requires --enable-auto-tool-choice', "intents"),
+        ("Function calling is not enabled for models/gemma-3-27b-it", "intents"),
         ("This model doesn't support tool use; tools are not supported", "intents"),
         ("This model's maximum context length is 4096 tokens.", "prompt_tokens"),
         ("the request exceeds the available context size (2048)", "prompt_tokens"),

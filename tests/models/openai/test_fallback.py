@@ -55,6 +55,9 @@ def test_what_is_put_in() -> None:
     own = asked["tool_calls"][0]["id"]
     assert (own, len(own), own.isalnum()) == (told["tool_call_id"], 9, True)
     assert turns("null content")[0]["content"] == ""
+    assert "content" not in turns("empty messages")[0]
+    none = without(without(body, "empty messages"), "null content")["messages"]
+    assert none[1]["content"] == ""
 
 
 @pytest.mark.parametrize(
@@ -83,14 +86,16 @@ def test_a_message_that_says_nothing() -> None:
         "messages": [
             {"role": "assistant", "content": " "},
             {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "assistant", "content": "Two."},
             {"role": "user", "content": [{"type": "text", "text": ""}]},
         ]
     }
     told = without(body, "empty messages")["messages"]
-    assert [message["content"] for message in told] == [
+    assert [message.get("content", "no key") for message in told] == [
         "(I said nothing.)",
-        None,
+        "no key",
+        "no key",
         "Two.",
         [{"type": "text", "text": ""}],
     ]

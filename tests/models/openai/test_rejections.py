@@ -191,3 +191,97 @@ def test_messages_that_the_settings_put_there(messages: Any) -> None:
         "the order of roles",
     ):
         assert without(body, part) == body
+
+
+@pytest.mark.parametrize("key", ["x", "k", "s", "ollama", "none", "max_tokens"])
+async def test_a_refusal_is_read_as_the_server_wrote_it(
+    server: Server, key: str
+) -> None:
+    """A dummy key may stand in its words; what is left out does not depend on it."""
+    said = (
+        "Unsupported parameter: 'max_tokens' is not supported with this model. "
+        "Use 'max_completion_tokens' instead."
+    )
+    server.answers(answer({"error": {"message": said}}, 400), stream(hello()))
+    options = replace(QUICK, max_tokens=9)
+    model = OpenAIModel("m", server=server.url, key=key, options=options)
+    asked = Message(role="user", content="Hi")
+    assert (await complete(model, Prompt(messages=(asked,)))).text == "Hello"
+    await model.close()
+    assert server.requests[1].body["max_completion_tokens"] == 9
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "This response_format type is unavailable now"),
+        (
+            422,
+            "Failed to deserialize the JSON body into the target type: "
+            "response_format: response_format.type `json_schema` is unavailable now at "
+            "line 1 column 12440",
+        ),
+        (400, "This model does not support response format `json_schema`."),
+        (400, "json mode cannot be combined with tool/function calling"),
+        (
+            400,
+            "Function calling with a response mime type: 'application/json' is "
+            "unsupported",
+        ),
+    ],
+)
+async def test_a_form_of_the_reply_that_is_refused(
+    server: Server, status: int, said: str
+) -> None:
+    """DeepSeek, Groq and Gemini: the request is sent without it, and that is told."""
+    server.answers(answer({"error": {"message": said}}, status), stream(hello()))
+    options = replace(QUICK, output_schema={"type": "object"})
+    model = OpenAIModel("m", server=server.url, options=options)
+    notes: list[str] = []
+    asked = Message(role="user", content="Hi")
+    await complete(
+        model, Prompt(messages=(asked,)), lambda chunk: notes.append(chunk.note)
+    )
+    await model.close()
+    has = ["response_format" in request.body for request in server.requests]
+    assert has == [True, False]
+    assert any("the server refuses response_format" in note for note in notes)
+
+
+async def test_two_options_that_exclude_each_other(server: Server) -> None:
+    """Bedrock: the first is left out, and the second stays."""
+    said = (
+        "The model returned the following errors: `temperature` and `top_p` cannot "
+        "both be specified for this model. Please use only one."
+    )
+    server.answers(answer({"error": {"message": said}}, 400), stream(hello()))
+    options = replace(QUICK, temperature=0.2, top_p=0.9)
+    model = OpenAIModel("m", server=server.url, options=options)
+    await complete(model, Prompt(messages=(Message(role="user", content="Hi"),)))
+    await model.close()
+    assert "temperature" not in server.requests[1].body
+    assert server.requests[1].body["top_p"] == 0.9
+
+
+async def test_no_provider_that_knows_an_option(server: Server) -> None:
+    """OpenRouter refuses with 404 then."""
+    said = "No endpoints found that support the provided 'tool_choice' value."
+    server.answers(answer({"error": {"message": said}}, 404), stream(hello()))
+    options = replace(QUICK, tool_choice="required")
+    model = OpenAIModel("m", server=server.url, options=options)
+    asked = Message(role="user", content="Hi")
+    await complete(model, Prompt(messages=(asked,), native_tools=(TOOL,)))
+    await model.close()
+    has = ["tool_choice" in request.body for request in server.requests]
+    assert has == [True, False]
+
+
+def test_a_fault_names_an_option_by_chance() -> None:
+    """A status of 500 is no refusal, unless its words are one."""
+    body = {"stop": ["x"]}
+    for said, part in (
+        ("the engine had to stop", ""),
+        ("stop is not supported", "stop"),
+    ):
+        assert refused_part(body, said, known=True, is_fault=True) == part
+    assert refused_part(body, "invalid stop", known=True) == "stop"

@@ -25,8 +25,8 @@ def _joined(pieces: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     """Id, name and arguments of each call, in the order of their places."""
     calls: dict[int, tuple[str, str, str]] = {}
     reader = CallPieces()
-    for piece in pieces:
-        delta = _add(reader, piece)
+    deltas = [_add(reader, piece) for piece in pieces]
+    for delta in (*deltas, *reader.rest()):
         call_id, name, said = calls.get(delta.index, ("", "", ""))
         calls[delta.index] = (
             call_id or delta.id or "",
@@ -157,3 +157,17 @@ def test_a_call_without_index_takes_no_place_of_another() -> None:
     ]
     told = [("a", "f", "{}"), ("b", "g", "{}"), ("c", "h", "{}")]
     assert _joined(pieces) == told
+
+
+@pytest.mark.parametrize("first", ["{}", {}, " {}\n"])
+@pytest.mark.parametrize("said", ["", "{}", '{"city": "Z\u00fcrich"}'])
+def test_empty_braces_stand_for_what_follows(first: Any, said: str) -> None:
+    """Some servers begin each call with them; alone they are the arguments."""
+    pieces: list[dict[str, Any]] = [
+        {"index": 0, "id": "a", "function": {"name": "f", "arguments": first}},
+        *(
+            {"index": 0, "function": {"arguments": part}}
+            for part in (said[:5], said[5:])
+        ),
+    ]
+    assert _joined(pieces) == [("a", "f", said or "{}")]

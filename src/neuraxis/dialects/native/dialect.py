@@ -39,6 +39,12 @@ VALUE = "value"
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
+_NAMESPACE = re.compile(r"\A(?:functions|tools?|default_api)[.:]")
+"""What models put before a tool's name: it is the namespace of their training."""
+_SUFFIX = re.compile(r"(?:\(\)|:[0-9]{1,9})\Z")
+"""What they put behind it: empty brackets, or the number of the call."""
+_SPECIAL = "<|"
+"""Beginning of a special token, which a server's parser left in the name."""
 
 
 def safe_name(tool: str) -> str:
@@ -203,17 +209,43 @@ class Native:
             empty = Call(id=next_id(), plugin=None, command="")
             call = self._own(empty, native.name, arguments)
             self._ids[call.id] = native.id
+            if call.command != self._as_named(native.name):
+                notes["name of a call corrected"] = None
             calls.append(call)
         return replace(reply, calls=tuple(calls), notes=tuple(notes))
 
     def _own(self, call: Call, name: str, arguments: Json) -> Call:
         """Return the call with the tool's own name and unwrapped value."""
-        tool = self._tools.get(name.strip(), name.strip())
+        tool = self._tool(name)
         if tool in self._plain and isinstance(arguments, dict):
             entries = cast("dict[str, Json]", arguments)
             if set(entries) == {VALUE}:
                 arguments = entries[VALUE]
         return replace(call, command=tool, arguments=arguments)
+
+    def _as_named(self, name: str) -> str:
+        """Return the tool of that name, which may be the server's."""
+        return self._tools.get(name.strip(), name.strip())
+
+    def _tool(self, name: str) -> str:
+        """Return the one tool that a name means, or the name.
+
+        A name that was offered is never read as another one.
+        """
+        tool = self._as_named(name)
+        if self._strict or tool in self._parameters:
+            return tool
+        bare = _SUFFIX.sub("", name.partition(_SPECIAL)[0].strip())
+        bare = _NAMESPACE.sub("", bare)
+        if (exact := self._as_named(bare)) in self._parameters:
+            return exact
+        folded = bare.casefold()
+        meant = {
+            self._as_named(known)
+            for known in self._parameters
+            if known.casefold() == folded
+        }
+        return meant.pop() if len(meant) == 1 else tool
 
     def _arguments(
         self, native: NativeCall, notes: dict[str, None]

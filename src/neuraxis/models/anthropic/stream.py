@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
 from neuraxis.models.http.answers import (
+    DONE,
     ServerError,
     as_str,
     broken_off,
@@ -34,6 +35,8 @@ _FINISH: Mapping[str, FinishReason] = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
+_PAUSED = "pause_turn"
+"""Stop reason of a turn whose server tools (searches) need more steps."""
 _PLAIN = ("text", "tool_use")
 """Blocks that can be rebuilt from the text and the calls."""
 
@@ -68,6 +71,14 @@ class MessageReader:
 
     def event(self, event: Event) -> list[Chunk]:
         """Return the chunks of one event of the stream."""
+        if self._done:  # nothing follows its end
+            return []
+        if event.text.strip() == DONE:  # of gateways that translate another API
+            self._done = True
+            return []
+        if event.name == "error" and not event.text.lstrip().startswith("{"):
+            # plain words are those of a proxy or an overloaded server, not of the API
+            raise ServerError(f"it says: {error_message(event.text)}", again=True)
         frame = frame_of(event)
         kind = frame.get("type") or event.name
         if kind == "error" or frame.get("error"):
@@ -85,6 +96,9 @@ class MessageReader:
             self._add_usage(frame.get("usage"))
         elif kind == "message_stop":
             self._done = True
+        elif kind == "message":  # the whole answer as one event
+            self._done = True
+            return self.document(frame)
         return []
 
     def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
@@ -107,6 +121,13 @@ class MessageReader:
             if not (self._done or whole):
                 raise broken_off()
             self._notes.append("no finish reason was given with the end of the answer")
+        if self._reason == _PAUSED and not self._places:
+            # with calls of ours, the turn goes on with their results
+            raise ServerError(
+                f"it paused before its answer was complete ({_PAUSED}): its own tools "
+                "take more steps than one reply has; ask for less at once, or let "
+                "these tools be used less often (max_uses of the web search)"
+            )
         reason = _FINISH.get(self._reason, "stop")
         if self._reason and self._reason not in _FINISH:
             self._notes.append(
@@ -178,7 +199,7 @@ class MessageReader:
             block["citations"] = [*as_list(block.get("citations")), cited]
             return [Chunk(annotations=(cited,))]
         elif kind == "input_json_delta":
-            pieces.append(as_str(delta.get("partial_json")))
+            pieces.append(_json_text(delta.get("partial_json")))
             place = self._places.get(index)
             if place is not None and pieces[-1]:
                 piece = whole_pairs(pieces[-1])
@@ -216,9 +237,11 @@ class MessageReader:
             self._notes.append(f"the server says: {explanation}")
 
     def _add_usage(self, usage: Json) -> None:
-        # The last usage counts; it omits numbers that have not changed.
-        items = as_map(usage).items()
-        self._usage.update({key: value for key, value in items if value is not None})
+        # The last usage counts; it omits numbers that have not changed, or has 0.
+        for key, value in as_map(usage).items():
+            is_known = count(self._usage.get(key)) > 0
+            if value is not None and (count(value) > 0 or not is_known):
+                self._usage[key] = value
 
     def _carried(self) -> tuple[str, str]:
         blocks = [block for _, block in sorted(self._blocks.items())]
@@ -230,6 +253,13 @@ class MessageReader:
             if block.get("type") != "text" or as_str(block.get("text")).strip()
         ]
         return pack(self._origin, blocks=returned)
+
+
+def _json_text(piece: Json) -> str:
+    """Return a piece of JSON text; some servers send a whole value."""
+    if isinstance(piece, dict) and piece:
+        return json.dumps(piece, ensure_ascii=False)
+    return as_str(piece)
 
 
 def _usage(counts: Mapping[str, Json]) -> Usage | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import cast
 
 from neuraxis import call_errors
 from neuraxis.messages import Message, Part, Prompt
-from neuraxis.models.http.optional_parts import Body, OptionalPart, option
+from neuraxis.models.http.optional_parts import Body, OptionalPart, at_path, option
 from neuraxis.models.http.reasoning_blocks import unpack
 from neuraxis.models.http.request_parts import (
     arguments_object,
@@ -18,12 +19,15 @@ from neuraxis.models.http.request_parts import (
     leading_system,
 )
 from neuraxis.models.http.settings import EFFORTS, Options
+from neuraxis.models.openai.fallback import OF_TOOLS, without
 from neuraxis.specs import Json
 
 MOST_STOPS = 5
 """Stop sequences of one request; more are refused."""
 _CONFIG = "generationConfig"
 _THINKING = "thinkingConfig"
+_SYSTEM = "systemInstruction"
+_NO_MORE = f"additionalProperties{OF_TOOLS}"
 
 Block = dict[str, Json]
 
@@ -37,7 +41,7 @@ def request_body(prompt: Prompt, options: Options, origin: str = "") -> dict[str
         {"text": message.content} for message in system if message.content.strip()
     ]
     if texts:
-        body["systemInstruction"] = {"parts": texts}
+        body[_SYSTEM] = {"parts": texts}
     if native:
         tools = [_tool(tool) for tool in prompt.native_tools]
         body["tools"] = [{"functionDeclarations": tools}]
@@ -187,7 +191,38 @@ def _without_calls_ids(body: Body) -> dict[str, Json]:
     return {**body, "contents": contents}
 
 
+def _without_system(body: Body) -> dict[str, Json]:
+    """Put the system text in front of the user's first request."""
+    changed = dict(body)
+    system = cast("Block", changed.pop(_SYSTEM, None) or {})
+    texts = cast("list[Block]", system.get("parts") or [])
+    turns = cast("list[Block]", body.get("contents") or [])
+    if texts:
+        first: Block = {"role": "user", "parts": []}
+        if turns and turns[0].get("role") == "user":
+            first, turns = turns[0], turns[1:]
+        parts = cast("list[Block]", first.get("parts") or [])
+        changed["contents"] = [{**first, "parts": [*texts, *parts]}, *turns]
+    return changed
+
+
+def _without_output_type(body: Body) -> dict[str, Json]:
+    # a schema without the type is refused, too
+    changed = at_path(_CONFIG, "responseJsonSchema")(body)
+    return at_path(_CONFIG, "responseMimeType")(changed)
+
+
 PARTS = (
+    OptionalPart(
+        # Gemma has no system role
+        name="system instruction",
+        words=re.compile(
+            r"(?:system|developer).?instructions?\b.{0,20}\bnot (?:ena|sup|all)"
+            r"|unknown name \W{0,2}system.?instruction",
+            re.IGNORECASE,
+        ),
+        remove=_without_system,
+    ),
     OptionalPart(
         name="thinking level",
         words=re.compile(r"thinking.?level", re.IGNORECASE),
@@ -200,9 +235,21 @@ PARTS = (
         remove=_without_calls_ids,
     ),
     option(
-        "output schema", _CONFIG, "responseJsonSchema", words="response.?json.?schema"
+        "output schema",
+        _CONFIG,
+        "responseJsonSchema",
+        words="response.?(?:json.?)?schema",
     ),
-    option("output type", _CONFIG, "responseMimeType", words="response.?mime.?type"),
+    OptionalPart(
+        name="output type",
+        words=re.compile("response.?mime.?type", re.IGNORECASE),
+        remove=_without_output_type,
+    ),
+    OptionalPart(
+        name=_NO_MORE,
+        words=re.compile(r"\badditional.?properties\b", re.IGNORECASE),
+        remove=partial(without, part=_NO_MORE),
+    ),
     option("temperature", _CONFIG, "temperature"),
     option("top_p", _CONFIG, "topP", words="top.?p"),
     option("seed", _CONFIG, "seed"),

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
 from neuraxis.models.http.answers import (
+    DONE,
     ServerError,
     broken_off,
     count,
@@ -81,21 +82,24 @@ class ContentReader:
 
     def event(self, event: Event) -> list[Chunk]:
         """Return the chunks of one event of the stream."""
+        if event.text.strip() == DONE:  # of gateways that translate another API
+            return []
         return self.document(frame_of(event))
 
     def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
         """Return the chunks of one frame, or of a whole answer."""
+        tree = _fields(tree)
         if tree.get("error"):
             raise server_error(tree["error"])
-        self._usage = _usage(as_map(tree.get("usageMetadata"))) or self._usage
-        feedback = as_map(tree.get("promptFeedback"))
-        if feedback.get("blockReason"):
+        self._usage = _usage(_fields(tree.get("usageMetadata"))) or self._usage
+        feedback = _fields(tree.get("promptFeedback"))
+        if reason := feedback.get("blockReason"):
             self._seen = self._blocked = True
             message = error_message(feedback.get("blockReasonMessage"))
-            because = f"{feedback['blockReason']}: {message}" if message else ""
-            self._notes.append(f"the prompt was blocked: {because or 'no reason'}")
+            because = f"{reason}: {message}" if message else str(reason)
+            self._notes.append(f"the prompt was blocked: {because}")
         for candidate in as_list(tree.get("candidates"))[:1]:
-            return self._candidate(as_map(candidate))
+            return self._candidate(_fields(candidate))
         return []
 
     def finish(self, *, whole: bool = False) -> Chunk:
@@ -144,7 +148,7 @@ class ContentReader:
         self._seen = True
         chunks: list[Chunk] = []
         for item in as_list(as_map(candidate.get("content")).get("parts")):
-            part = as_map(item)
+            part = _fields(item)
             chunks += self._part(part)
             self._keep(part)
         for name in _BESIDE:
@@ -167,7 +171,7 @@ class ContentReader:
         if call:
             return [self._call(call)]
         if part.get("inlineData"):
-            kind = as_map(part["inlineData"]).get("mimeType")
+            kind = _fields(part["inlineData"]).get("mimeType")
             self._notes.append(f"the answer holds a file ({kind}), which is not taken")
         return []
 
@@ -210,6 +214,22 @@ class ContentReader:
             return "", ""
         blocks = [part for part in self._parts if "inlineData" not in part]
         return pack(self._origin, blocks=blocks)
+
+
+def _fields(message: Json) -> Mapping[str, Json]:
+    """Return the fields of a message; proxies write them in snake case.
+
+    Only this message's own: in arguments, names are the tool's.
+    """
+    fields = as_map(message)
+    if not any("_" in name for name in fields):
+        return fields
+    return {_camel_case(name): value for name, value in fields.items()}
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(other[:1].upper() + other[1:] for other in others)
 
 
 def _usage(counts: Mapping[str, Json]) -> Usage | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
+from html import unescape
 from typing import cast
 
 from neuraxis.models.http.sse import Event
@@ -35,11 +37,28 @@ _STATUS: Mapping[str, int] = {
     "vector_store_timeout": 504,
     "overloaded": 529,
     "overloaded_error": 529,
+    "1001": 504,
+    "1002": 429,
+    "1004": 401,
+    "1008": 402,
 }
 """Status codes of error names: an error in an answer often has no number.
 
-https://docs.anthropic.com/en/api/errors, and what OpenAI-compatible servers send.
+https://docs.anthropic.com/en/api/errors, and what OpenAI-compatible servers send; the
+numbers are MiniMax's.
 """
+_MESSAGES = (
+    "error",
+    "message",
+    "detail",
+    "msg",
+    "errors",
+    "base_resp",  # MiniMax
+    "status_msg",
+)
+"""Keys of an error's text, in any case: AWS writes `Message`."""
+_MOST_TOKENS = 10**12
+"""Numbers above this count nothing."""
 _TOO_LONG = re.compile(
     r"context.{0,20}(?:length|size|window)|too (?:long|large)|too many tokens"
     r"|maximum prompt length",
@@ -78,7 +97,12 @@ def frame_of(event: Event) -> Mapping[str, Json]:
     except (ValueError, RecursionError) as error:
         if event.name == "error":
             raise ServerError(f"it says: {error_message(event.text)}") from error
-        raise ServerError("a frame of its answer is not JSON") from error
+        raise no_json() from error
+
+
+def no_json() -> ServerError:
+    """Return the exception for a frame that is not JSON, perhaps cut."""
+    return ServerError("a frame of its answer is not JSON", again=True)
 
 
 def as_str(value: Json) -> str:
@@ -87,15 +111,24 @@ def as_str(value: Json) -> str:
 
 
 def count(value: Json) -> int:
-    """Return a number of tokens; 0 if it is not a number."""
-    return value if type(value) is int and value > 0 else 0
+    """Return a number of tokens; 0 if it is not a number.
+
+    Some servers write `"100"` or `100.0`: unread, no budget would hold.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return 0
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return 0
+    return int(number) if math.isfinite(number) and 0 < number < _MOST_TOKENS else 0
 
 
 def server_error(error: Json) -> ServerError:
     """Return the exception for an error in an answer."""
     status = None
     fields = as_map(error)
-    fields = as_map(fields.get("error")) or fields
+    fields = as_map(fields.get("error")) or as_map(fields.get("base_resp")) or fields
     for key in ("code", "status", "status_code", "type"):
         word = str(fields.get(key))
         is_number = word.isdecimal() and len(word) == 3
@@ -122,8 +155,10 @@ def error_message(body: Json, depth: int = 0) -> str:
         items = [error_message(item, depth + 1) for item in cast("list[Json]", body)]
         return _one_line("; ".join(item for item in items if item))
     if isinstance(body, dict):
-        fields = cast("dict[str, Json]", body)
-        for key in ("error", "message", "detail", "msg", "errors"):
+        fields = {
+            name.lower(): value for name, value in cast("dict[str, Json]", body).items()
+        }
+        for key in _MESSAGES:
             if message := error_message(fields.get(key), depth + 1):
                 # FastAPI puts the faulty field there
                 place = _dotted(fields.get("loc"))
@@ -137,12 +172,25 @@ def _dotted(place: Json) -> str:
 
 
 def body_message(raw: bytes, content_type: str) -> str:
-    """Return the message in a refusal's body; "" for HTML."""
+    """Return the message in a refusal's body, or a page's title."""
     text = raw.decode("utf-8", "replace")
     try:
         return error_message(json.loads(text))
     except (ValueError, RecursionError):
-        return "" if "html" in content_type or "<html" in text else _one_line(text)
+        is_page = "html" in content_type or b"<html" in raw.lower()
+        return _title(raw) if is_page else _one_line(text)
+
+
+def _title(page: bytes) -> str:
+    """Return the title of an HTML page, else its first heading."""
+    lower = page.lower()  # of bytes, since of a text it may have another length
+    for name in (b"title", b"h1"):
+        start = lower.find(b"<" + name)
+        end = lower.find(b"</" + name, max(start, 0))
+        inside = page[start:end].partition(b">")[2] if 0 <= start < end else b""
+        if inside.strip() and b"<" not in inside:
+            return _one_line(unescape(inside.decode("utf-8", "replace")))
+    return ""
 
 
 def _one_line(text: str) -> str:

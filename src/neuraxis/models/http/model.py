@@ -407,7 +407,10 @@ def _document(raw: bytes, reader: Reader) -> list[Chunk]:
     try:
         tree: Json = json.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
-        raise ServerError("its answer is no whole JSON document") from error
+        is_cut = not raw.rstrip().endswith((b"}", b"]"))
+        raise ServerError(
+            "its answer is no whole JSON document", again=is_cut
+        ) from error
     # Google sends a list of frames if events were not requested.
     chunks: list[Chunk] = []
     for part in as_list(tree) or [tree]:

@@ -33,7 +33,7 @@ def refused_option(
     parts: Iterable[OptionalPart], body: Body, failure: Failure, _known: bool = False
 ) -> str:
     """Return the part that a refusal is about; empty: none."""
-    message = str(failure.error)
+    message = failure.said
     if failure.status not in (400, 422) or failure.again or is_about_size(message):
         return ""
     for part in parts:

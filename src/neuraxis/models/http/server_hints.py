@@ -55,7 +55,14 @@ def unreachable(endpoint: Endpoint, reason: str) -> str:
 
 _NO_TOOLS = re.compile(
     r"tools?\b[^.]{0,40}(?:not|n't|un)[^.]{0,10}support|support[^.]{0,20}\btools?\b"
-    r"|tool[ _-]choice|tool[ _-]call[ _-]parser",
+    r"|tool[ _-]choice|tool[ _-]call[ _-]parser|tools param|param: tools"
+    r"|function calling is not",
+    re.IGNORECASE,
+)
+_NO_JINJA = re.compile(r"--jinja|unsupported param: tools", re.IGNORECASE)
+"""How llama.cpp refuses tools: with the status of a fault."""
+_MAX_TOKENS = re.compile(
+    r"max[ _](?:(?:completion|output|new)[ _])?tokens\W{0,3}(?:must|is too|exceeds)",
     re.IGNORECASE,
 )
 _TOO_LONG = re.compile(
@@ -72,12 +79,19 @@ def refusal(message: str) -> str:
             " (with the dialect intents, which is the default, no tool calls of the "
             "server are needed)"
         )
+    if _MAX_TOKENS.search(message):
+        return " (the option max_tokens is more than this model writes: lower it)"
     if _TOO_LONG.search(message):
         return (
             " (the prompt is longer than this server takes: give it a larger context, "
             "or shorten with Options(prompt_tokens=..., catalog_limit=...))"
         )
     return ""
+
+
+def is_refusal(message: str) -> bool:
+    """Return whether a fault's words are a refusal: asking again is useless."""
+    return bool(_NO_JINJA.search(message))
 
 
 def suggested_model(name: str) -> str:

@@ -7,10 +7,7 @@ first request.
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 from neuraxis.errors import (
@@ -22,8 +19,9 @@ from neuraxis.errors import (
     ModelUnavailable,
 )
 from neuraxis.models.http.answers import ServerError, body_message, is_about_size
-from neuraxis.models.http.server_hints import refusal, unreachable
+from neuraxis.models.http.server_hints import is_refusal, refusal, unreachable
 from neuraxis.models.http.settings import Endpoint, Options
+from neuraxis.models.http.waits import retry_after, wait_in_words
 
 if TYPE_CHECKING:
     import httpx2
@@ -31,16 +29,17 @@ if TYPE_CHECKING:
 _MOST_ERROR_BYTES = 64 * 1024
 _DRAIN = 0.05  # seconds to read the last bytes, to reuse the connection
 _PASSING = (408, 409, 429)
+_KEY_LENGTH = 8
+"""Minimum characters of a key to redact; local servers get dummies such as "x"."""
 _SECRET_LENGTH = 4
-"""Minimum characters of a redacted key; fewer occur in normal words."""
-_DELAY = re.compile(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
-"""Google's retry delay in the body: `google.rpc.RetryInfo`."""
+"""Minimum characters of a cut key to redact; fewer occur in normal words."""
 
 
 class Failure(Exception):
     """Reason of a failed attempt, and whether to try again.
 
-    `after` is the server's requested delay, `status` that of a refused request.
+    `after` is the server's requested delay, `status` that of a refused request. `said`
+    is the server's text as it wrote it: only shown texts are redacted.
     """
 
     def __init__(
@@ -50,9 +49,11 @@ class Failure(Exception):
         again: bool = False,
         after: float | None = None,
         status: int | None = None,
+        said: str = "",
     ) -> None:
         super().__init__(str(error))
         self.error = error
+        self.said = said or str(error)
         self.again = again
         self.after = after
         self.status = status
@@ -196,24 +197,26 @@ async def refused(
     if 200 <= status < 300:
         return Failure(ModelBroken(f"{text}, which is no answer", status=status))
     after = retry_after(response.headers)
-    if after is None and (delay := _DELAY.search(raw)):
-        after = float(delay[1])
+    if after is None and (status in _PASSING or status >= 500):
+        after = wait_in_words(raw.decode("utf-8", "replace"))
     if after is not None:
         text += f" (it asks to wait {after:.0f} s)"
     if status in (401, 403):
         text += _key_hint(endpoint, key)
-    if status == 400:
-        text += refusal(message)
-    if status == 404:
+    hint = "" if status in (401, 403, 429) else refusal(message)
+    if status == 404 and not hint:
         address = str(response.request.url).partition("?")[0]
-        text += f" (are {address} and the model's name right?)"
-    again = status in _PASSING or (status >= 500 and not is_about_size(message))
+        hint = f" (are {address} and the model's name right?)"
+    text += hint
+    is_final = is_about_size(message) or is_refusal(message)
+    again = status in _PASSING or (status >= 500 and not is_final)
     if b"insufficient_quota" in raw:
         again = False  # an empty account is not refilled by waiting
     if b"tool_use_failed" in raw:
         again = True  # Groq: the model's call was malformed; a retry may succeed
     kind = ModelUnavailable if status >= 500 else ModelRefused
-    return Failure(kind(text, status=status), again=again, after=after, status=status)
+    error = kind(text, status=status)
+    return Failure(error, again=again, after=after, status=status, said=message)
 
 
 def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Failure:
@@ -231,24 +234,11 @@ def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Fai
     mends = isinstance(error, ServerError) and error.mends
     if status is not None and status < 500 and status not in _PASSING and not mends:
         return Failure(ModelRefused(text, status=status))
-    again = isinstance(error, ServerError) and error.again
-    again = again and not is_about_size(text)
-    return Failure(ModelBroken(text, status=status), again=again)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of `Retry-After`: a number, or an HTTP date."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        text = headers.get(name, "").strip()
-        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
-            return float(text) / unit
-    try:
-        when = parsedate_to_datetime(headers.get("retry-after", ""))
-    except (ValueError, OverflowError):  # a date beyond the calendar
-        return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max((when - datetime.now(UTC)).total_seconds(), 0.0)
+    # an HTML page is another server's, or a login's, and comes again
+    is_final = "html" in kind or is_about_size(str(error))
+    again = isinstance(error, ServerError) and error.again and not is_final
+    after = wait_in_words(str(error)) if again else None
+    return Failure(ModelBroken(text, status=status), again=again, after=after)
 
 
 def without_key(text: str, key: str) -> str:
@@ -256,7 +246,7 @@ def without_key(text: str, key: str) -> str:
 
     The text may have been cut within the key.
     """
-    if not key:
+    if len(key) < _KEY_LENGTH:
         return text
     text = text.replace(key, "[key]")
     for size in range(len(key) - 1, _SECRET_LENGTH - 1, -1):

@@ -185,17 +185,16 @@ def _short(call_id: str) -> str:
 
 def _with_something(message: Message) -> Message:
     content = message.get("content")
-    if not isinstance(content, str) or content.strip():
-        return message
-    if "tool_calls" in message:
-        return {**message, "content": None}
-    return {**message, "content": call_errors.SAID_NOTHING}
+    is_blank = isinstance(content, str) and not content.strip()
+    if "tool_calls" in message and (is_blank or content is None):
+        # the calls are what it says; the servers that refuse "" take no key at all
+        return {name: value for name, value in message.items() if name != "content"}
+    return {**message, "content": call_errors.SAID_NOTHING} if is_blank else message
 
 
 def _with_text(message: Message) -> Message:
-    if message.get("content", "") is not None:
-        return message
-    return {**message, "content": ""}
+    is_without = message.get("content") is None and "tool_calls" in message
+    return {**message, "content": ""} if is_without else message
 
 
 _IN_MESSAGES: Mapping[str, Callable[[Messages], list[Json]]] = {

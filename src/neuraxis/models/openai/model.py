@@ -61,12 +61,13 @@ def chat_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
 
 def _refused_part(body: Body, failure: Failure, known: bool) -> str:
     """Return the part to omit from now on after a refusal."""
-    message = str(failure.error)
     if failure.status == 500:  # llama.cpp, if the chat template refuses
-        return refused_part(body, message, known=True)
+        return refused_part(body, failure.said, known=True, is_fault=True)
+    if failure.status == 404:  # OpenRouter, if no provider knows an option
+        return refused_part(body, failure.said, known=True)
     if failure.status not in (400, 422) or failure.again:
         return ""
-    return refused_part(body, message, known=known)
+    return refused_part(body, failure.said, known=known)
 
 
 OpenAIModel = partial(HttpModel, OPENAI, chat_wire)

@@ -27,8 +27,15 @@ from neuraxis.models.openai.fallback import (
 )
 from neuraxis.models.openai.provider_state import OF_CALL, OF_MESSAGE
 
+_OTHER_NAMES = {
+    "response_format": r"|response[ _]mime[ _]type|json[ _](?:mode|schema)"
+    r"|structured[ _]outputs?",
+}
 _NAMES = {
-    name: re.compile(rf"\b{name}\b")
+    name: re.compile(
+        rf"\b(?:{name.replace('_', '[ _-]?')}{_OTHER_NAMES.get(name, '')})\b",
+        re.IGNORECASE,
+    )
     for name in (
         "stop",
         "temperature",
@@ -41,6 +48,14 @@ _NAMES = {
         "parallel_tool_calls",
     )
 }
+"""Options in any spelling: one that a refusal names is left out, whatever it says."""
+_NUMBERS = ("temperature", "top_p", "seed")
+_RANGE = re.compile(
+    r"above|below|less than|greater than|between|range|at (?:most|least)"
+    r"|m(?:ax|in)imum|[<>]",
+    re.IGNORECASE,
+)
+"""Words for the values that a server accepts: the user's number is wrong then."""
 _UNKNOWN = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|extra inputs"
     r"|not permitted|not allowed|cannot find field|forbidden",
@@ -56,18 +71,19 @@ _IN_MESSAGES = {
         r"|too long.{0,80}tool_calls?\S*id",
         re.IGNORECASE | re.DOTALL,
     ),
-    # Some servers do not accept null as the content of a message with tool calls.
-    NULL: re.compile(
-        r"content\W{1,12}(?:value |input )?(?:must|should) be a (?:valid )?string"
-        r"|content.{0,20}(?:null|none)|(?:null|none)\S* .{0,30}content",
-        re.IGNORECASE,
-    ),
     # Mistral, Anthropic and Bedrock do not accept an empty message.
     EMPTY: re.compile(
         r"non-?empty|non-whitespace|either content or tool_calls"
         r"|content or tool_calls must be set"
         r"|content.{0,20}(?:cannot|must not) be empty",
         re.IGNORECASE,
+    ),
+    # Some servers do not accept null as the content of a message with tool calls:
+    # their words name the content, and a text or what stands for none.
+    NULL: re.compile(
+        r"\bcontent\b.{0,80}(?:\bstr(?:ing)?\b|\bnull\b|<nil>|\bnone is\b)"
+        r"|(?:null|none)\S{0,9} .{0,30}content|NoneType",
+        re.IGNORECASE | re.DOTALL,
     ),
     # Gemma's template has no system role.
     SYSTEM: re.compile(
@@ -89,12 +105,15 @@ _SCHEMA = ("type", "function", "name", "parameters", "properties", "items", "req
 """Schema keywords that a tool cannot do without."""
 
 
-def refused_part(body: Body, message: str, *, known: bool = False) -> str:
+def refused_part(
+    body: Body, message: str, *, known: bool = False, is_fault: bool = False
+) -> str:
     """Return the part of the body that a server refused, or "".
 
     `known`: the server accepted a request before, so parts of all requests are fine.
+    `is_fault`: the status says so, and the message may name an option by chance.
     """
-    for part in _suspects(message):
+    for part in _suspects(message, is_fault=is_fault):
         # removing an absent part changes nothing, and would be retried for ever
         if without(body, part) != body:
             return part
@@ -103,7 +122,7 @@ def refused_part(body: Body, message: str, *, known: bool = False) -> str:
     return "stream_options" if unnamed else ""
 
 
-def _suspects(message: str) -> Iterator[str]:
+def _suspects(message: str, *, is_fault: bool) -> Iterator[str]:
     """Yield the parts that the message may mean, most specific first."""
     # OpenAI's and Azure's newer models require `max_completion_tokens` instead.
     if "max_completion_tokens" in message:
@@ -124,6 +143,9 @@ def _suspects(message: str) -> Iterator[str]:
     for part, words in _IN_MESSAGES.items():
         if words.search(message):
             yield part
+    if is_fault and not is_unknown:
+        return
     for part, word in _NAMES.items():
-        if is_unknown and word.search(message):
+        is_wrong = not is_unknown and part in _NUMBERS and _RANGE.search(message)
+        if not is_wrong and word.search(message):
             yield part

@@ -22,6 +22,8 @@ from neuraxis.models.http.answers import (
     ServerError,
     broken_off,
     count,
+    error_message,
+    no_json,
     server_error,
 )
 from neuraxis.models.http.sse import Event
@@ -69,6 +71,7 @@ class Frames:
         "_carried",
         "_failed",
         "_given",
+        "_instead",
         "_note",
         "_origin",
         "_reasoning",
@@ -94,6 +97,7 @@ class Frames:
         """
         self.usage: Usage | None = None
         self._failed = ""
+        self._instead: Mapping[str, Json] = {}  # the last frame without choices
         self._seen = False
         self._given = False
         self._went_on = False
@@ -106,7 +110,7 @@ class Frames:
     def event(self, event: Event) -> list[Chunk]:
         """Return the chunks of one event of the stream."""
         text = event.text.strip()
-        if text == DONE:
+        if self.done or text.upper() == DONE:  # nothing follows it
             self.done = True
             return []
         try:
@@ -117,16 +121,17 @@ class Frames:
         for frame in frames:
             if frame is DONE:
                 self.done = True
-            elif event.name == "error":
+                break
+            if event.name == "error":
                 raise server_error(frame)
-            elif isinstance(frame, dict):
+            if isinstance(frame, dict):
                 chunk = self.frame(cast("dict[str, Json]", frame))
                 chunks.extend([chunk] if chunk else [])
         return chunks
 
     def frame(self, frame: Mapping[str, Json]) -> Chunk | None:
         """Return the chunk of one frame, or None if it is empty."""
-        if frame.get("error"):
+        if _is_error(frame.get("error")):
             raise server_error(frame["error"])
         kinds = frame.get("object"), frame.get("type")
         if "error" in kinds or frame.get("error_code"):
@@ -140,9 +145,10 @@ class Frames:
             self.usage = _usage(usage) or self.usage
         if choice is None:
             self.ended = self.reason is not None
+            self._instead = frame
             return None
         self._seen = True
-        if choice.get("error"):  # OpenRouter: error of one choice
+        if _is_error(choice.get("error")):  # OpenRouter: error of one choice
             raise server_error(choice["error"])
         delta: Json = choice.get("delta") or {}
         if not delta and not self._given:
@@ -164,7 +170,8 @@ class Frames:
     @property
     def complete(self) -> bool:
         """Whether the answer is complete."""
-        return self.done or (self.ended and self.usage is not None)
+        is_over = self.done or bool(self._failed)
+        return is_over or (self.ended and self.usage is not None)
 
     def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
         """Return the chunks of an answer that is one JSON object."""
@@ -191,7 +198,7 @@ class Frames:
         text = self._text.join(text)
         thought = self._reasoning.join(thought)
         self._carried.message(delta)
-        calls = self._tool_calls(delta.get("tool_calls"))
+        calls = self._tool_calls(delta.get("tool_calls") or _old_call(delta))
         # Groq runs its own tools and lists them.
         annotations = as_list(delta.get("annotations")) + as_list(
             delta.get("executed_tools")
@@ -214,7 +221,7 @@ class Frames:
         if self._failed:
             raise ServerError(self._failed, again=True)
         if not self._seen:
-            raise ServerError("its answer contains no completion")
+            raise self._nothing(whole=whole)
         if self.reason is None:
             if not (self.done or whole):
                 raise broken_off()
@@ -223,11 +230,23 @@ class Frames:
         return Chunk(
             text=self._text.rest(),
             reasoning=self._reasoning.rest(),
+            tool_calls=self._calls.rest(),
             finish_reason=self.reason or "stop",
             usage=self.usage,
             note="; ".join(text for text in (self._note, note) if text),
             carried=carried,
         )
+
+    def _nothing(self, *, whole: bool) -> ServerError:
+        """Return the error of an answer without any choice.
+
+        One that says something instead is an error's. A document without the key is
+        another API's; anything else broke off before its first word.
+        """
+        if error_message(dict(self._instead)):
+            return server_error(dict(self._instead))
+        is_other = whole and "choices" not in self._instead
+        return ServerError("its answer contains no completion", again=not is_other)
 
     def _finish_reason(self, reason: Json) -> None:
         if not isinstance(reason, str) or not reason:
@@ -238,7 +257,6 @@ class Frames:
         if _is_failure(reason):
             # raised by `finish`: the remaining content of this frame is still yielded
             self._failed = f"it ended its answer with the reason {reason[:80]!r}"
-            self.done = True
             return
         if word not in _FINISH:
             self._note = f"the finish reason {reason[:40]!r} is read as 'stop'"
@@ -246,17 +264,33 @@ class Frames:
 
     def _tool_calls(self, pieces: Json) -> tuple[ToolCallDelta, ...]:
         deltas: list[ToolCallDelta] = []
-        for item in as_list(pieces):
+        # some servers put no list around the only one
+        items = as_list([pieces] if isinstance(pieces, dict) else pieces)
+        for item in items:
+            if item is None:
+                continue
             if not isinstance(item, dict):
                 raise ServerError("a tool call in its answer is no object")
             piece = as_map(item)
-            function: Json = piece.get("function") or {}
+            # some servers put name and arguments into the piece itself
+            function: Json = piece.get("function") or piece
             if not isinstance(function, dict):
                 raise ServerError("a tool call in its answer names no function")
             delta = self._calls.add(piece, as_map(function))
             self._carried.call(delta.index, piece)
             deltas.append(delta)
         return tuple(deltas)
+
+
+def _old_call(delta: Mapping[str, Json]) -> Json:
+    """Return a `function_call`, the form before `tool_calls`, as its piece."""
+    function = as_map(delta.get("function_call"))
+    return {"index": 0, "function": dict(function)} if any(function.values()) else None
+
+
+def _is_error(error: Json) -> bool:
+    """Return whether it is one: some proxies always send empty values."""
+    return any(as_map(error).values()) if isinstance(error, dict) else bool(error)
 
 
 def _is_failure(reason: Json) -> bool:
@@ -268,7 +302,7 @@ def _line_by_line(event: Event) -> list[Json]:
     """Return each line as a frame, if events lack blank lines."""
     frames: list[Json] = []
     for line in event.data:
-        if line.strip() == DONE:
+        if line.strip().upper() == DONE:
             frames.append(DONE)
             continue
         try:
@@ -278,7 +312,7 @@ def _line_by_line(event: Event) -> list[Json]:
                 return [event.text]
             if event.name not in ("", "message"):
                 return []  # an event of the server's own, such as a ping
-            raise ServerError("a frame of its answer is not JSON") from error
+            raise no_json() from error
     return frames
 
 
@@ -294,7 +328,8 @@ def _content(content: Json) -> tuple[str, str]:
     if isinstance(content, str):
         return content, ""
     text = thought = ""
-    for part in map(as_map, as_list(content)):
+    for item in as_list(content):
+        part = {"text": item} if isinstance(item, str) else as_map(item)
         if isinstance(part.get("text"), str):
             text += part["text"]
         elif "thinking" in part:

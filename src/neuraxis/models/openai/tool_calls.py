@@ -14,6 +14,9 @@ from neuraxis.messages import ToolCallDelta
 from neuraxis.parsing.surrogates import whole_pairs
 from neuraxis.specs import Json
 
+_NONE = "{}"
+"""Arguments of a call without any."""
+
 
 class CallPieces:
     """Calls of one answer while their pieces arrive."""
@@ -29,6 +32,14 @@ class CallPieces:
     def places(self) -> list[int]:
         """Return the places of the calls so far, in their order."""
         return sorted(self._calls)
+
+    def rest(self) -> tuple[ToolCallDelta, ...]:
+        """Return the arguments that were held back, at the answer's end."""
+        return tuple(
+            ToolCallDelta(index=place, arguments=self._calls[place].held)
+            for place in self.places
+            if self._calls[place].held
+        )
 
     def add(
         self, piece: Mapping[str, Json], function: Mapping[str, Json]
@@ -99,16 +110,22 @@ class CallPieces:
 class _CallSoFar:
     """Call whose pieces arrive; `id` is the server's, or empty."""
 
-    __slots__ = ("_pieces", "_size", "id", "name")
+    __slots__ = ("_pieces", "_size", "held", "id", "name")
 
     def __init__(self, call_id: str, name: str | None) -> None:
         self.id = call_id
         self.name = name
+        self.held = ""
+        """A first `{}`: all the arguments, or what stands for those that follow."""
         self._pieces: list[str] = []
         self._size = 0
 
     def add(self, arguments: str) -> str:
-        """Add a piece of the arguments; return "" for a full repetition."""
+        """Add a piece of the arguments; return what is passed on."""
+        if not self._size and arguments.strip() in ("", _NONE):
+            self.held = self.held or arguments.strip()
+            return ""
+        self.held = ""
         if self.repeats(arguments) and self.is_whole:
             return ""
         self._pieces.append(arguments)
@@ -117,12 +134,14 @@ class _CallSoFar:
 
     def repeats(self, arguments: str) -> bool:
         """Return whether these are all the arguments so far."""
+        if self.held:
+            return arguments.strip() == self.held
         return len(arguments) == self._size and arguments == "".join(self._pieces)
 
     @property
     def is_whole(self) -> bool:
         """Return whether the arguments are a whole JSON object."""
-        text = "".join(self._pieces).rstrip()
+        text = self.held or "".join(self._pieces).rstrip()
         # parsing each piece would cost the square of the length
         if not text.endswith("}"):
             return False

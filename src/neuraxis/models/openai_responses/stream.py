@@ -7,6 +7,7 @@ Calls of the server's own tools are not ours.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
@@ -25,6 +26,8 @@ from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.parsing.surrogates import whole_pairs
 from neuraxis.specs import Json
 
+_Key = int | str | tuple[int | None, str]
+
 _PLAIN = ("message", "function_call")
 """Items that can be rebuilt from the text and the calls."""
 
@@ -39,7 +42,9 @@ class ResponseReader:
     def __init__(self, origin: str = "") -> None:
         self._origin = origin
         self._items: dict[int, _Item] = {}
-        self._places: dict[str, int] = {}  # place of an item's id
+        self._places: dict[_Key, int] = {}  # of an item's index, id, and both
+        self._last: int | None = None  # place of the last event's item
+        self._next = 0  # first place after all items
         self._calls = 0
         self._seen = False
         self._refused = False
@@ -59,7 +64,7 @@ class ResponseReader:
 
     def event(self, event: Event) -> list[Chunk]:
         """Return the chunks of one event of the stream."""
-        if event.text.strip() == DONE:
+        if self._status or event.text.strip() == DONE:  # nothing follows its end
             return []
         frame = frame_of(event)
         kind = str(frame.get("type") or event.name)
@@ -70,9 +75,8 @@ class ResponseReader:
             return self._piece(kind, self._item(frame), frame)
         if kind in ("response.output_item.added", "response.output_item.done"):
             done = kind.endswith("done")
-            return self._rest_of_item(
-                self._item(frame), as_map(frame.get("item")), done
-            )
+            so_far = self._item(frame, is_added=not done)
+            return self._rest_of_item(so_far, as_map(frame.get("item")), done)
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             return self.document(as_map(frame.get("response")))
         return []
@@ -89,9 +93,11 @@ class ResponseReader:
         self._because = str(details.get("reason") or "")
         chunks: list[Chunk] = []
         for index, item in enumerate(as_list(tree.get("output"))):
+            item_id = as_str(as_map(item).get("id"))
             # If a server omits items at the end, the others have other places.
-            place = self._places.get(as_str(as_map(item).get("id")), index)
-            so_far = self._items.setdefault(place, _Item())
+            keys: tuple[_Key, ...] = ((index, item_id), item_id)
+            known = [self._places[key] for key in keys if key in self._places]
+            so_far = self._items.setdefault(known[0] if known else index, _Item())
             chunks += self._rest_of_item(so_far, as_map(item), True)
         return chunks
 
@@ -129,14 +135,36 @@ class ResponseReader:
             carried=carried,
         )
 
-    def _item(self, frame: Mapping[str, Json]) -> _Item:
+    def _item(self, frame: Mapping[str, Json], *, is_added: bool = False) -> _Item:
+        """Return the item that the index and id of an event name.
+
+        Some servers give all items one index or one id, some an item a new id with
+        each event, and some no index.
+        """
         item_id = as_str(frame.get("item_id") or as_map(frame.get("item")).get("id"))
-        index = frame.get("output_index")
-        if type(index) is not int:  # some servers send only the item's id
-            index = self._places.get(item_id, len(self._items))
+        given = frame.get("output_index")
+        index: int | None = given if type(given) is int else None
+        place = self._places.get((index, item_id)) if item_id else None
+        if place is None:
+            place = self._places.get(item_id if index is None else index)
+            if index is None and not item_id:
+                place = self._last
+            if place is not None and self._items[place].is_over(is_added=is_added):
+                place = None
+        if place is None:
+            place = self._next
+            if index is not None and index not in self._items:
+                place = index
+            self._next = max(self._next, place + 1)
+        self._last = place
+        if index is not None:
+            self._places[index] = place
         if item_id:
-            self._places.setdefault(item_id, index)
-        return self._items.setdefault(index, _Item())
+            self._places[index, item_id] = place
+            self._places.setdefault(item_id, place)
+        so_far = self._items.setdefault(place, _Item())
+        so_far.added = so_far.added or is_added
+        return so_far
 
     def _rest_of_item(
         self, so_far: _Item, item: Mapping[str, Json], done: bool
@@ -155,8 +183,12 @@ class ResponseReader:
                     name=as_str(item.get("name")) or None,
                 )
                 chunks.append(Chunk(tool_calls=(call,)))
-            written = as_str(item.get("arguments"))
-            return chunks + self._arguments(so_far, so_far.rest(written))
+                early = "".join(so_far.early)
+                chunks += self._arguments(so_far, so_far.add(early))
+            written = item.get("arguments")
+            if done and isinstance(written, dict):  # before, it is a stand-in
+                written = json.dumps(written, ensure_ascii=False)
+            return chunks + self._arguments(so_far, so_far.rest(as_str(written)))
         parts = [as_map(part) for part in as_list(item.get("content"))]
         if kind == "message" and done:
             text = "".join(as_str(p.get("text") or p.get("refusal")) for p in parts)
@@ -187,6 +219,9 @@ class ResponseReader:
                 text = whole_pairs(so_far.add(piece))
                 return [Chunk(reasoning=text)] if text else []
             case "function_call_arguments.delta":
+                if so_far.place is None:  # its name is still to come
+                    so_far.early.append(piece)
+                    return []
                 return self._arguments(so_far, so_far.add(piece))
             case "output_text.annotation.added":
                 so_far.annotations = True
@@ -218,13 +253,20 @@ class ResponseReader:
 class _Item:
     """Output item whose pieces are arriving."""
 
-    __slots__ = ("_sent", "annotations", "item", "place")
+    __slots__ = ("_sent", "added", "annotations", "early", "item", "place")
 
     def __init__(self) -> None:
         self.item: dict[str, Json] = {}
         self.place: int | None = None
+        self.added = False
         self.annotations = False
+        self.early: list[str] = []
+        """Arguments that came before the call."""
         self._sent: list[str] = []
+
+    def is_over(self, *, is_added: bool) -> bool:
+        """Return whether an event of an unknown id belongs to another item."""
+        return bool(self.item) or (is_added and self.added)
 
     def add(self, piece: str) -> str:
         """Record a piece that is yielded, and return it."""
