@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar, cast
 
+from neuraxis.assets.json_view import as_shown
 from neuraxis.formatting import counted, size_text, type_name
 from neuraxis.references.asset_ref import url_part
 from neuraxis.specs import Json
@@ -31,10 +32,6 @@ FIELDS = 160
 FIELD = 24
 """Maximum characters shown of one field's value."""
 _MORE = "…"
-_FIELD_LISTS = (
-    "__struct_fields__", "__dataclass_fields__", "model_fields", "_fields",
-)  # fmt: skip
-"""Attributes with a class's fields: msgspec, dataclasses, pydantic, named tuples."""
 _UNKNOWN = 100
 """Assumed bytes of an object that reports no size."""
 _LARGE = 1e300
@@ -186,24 +183,17 @@ def _table(value: Any, shape: tuple[int, int]) -> str:
     return f"{shape[0]} rows, {shape[1]} columns: {_names(columns)}"
 
 
-def fields_of(value: Any) -> Mapping[str, Any]:
-    """Return the fields of a mapping or object, or nothing."""
+def _fields_of(value: Any) -> Mapping[str, Any]:
+    """Return the fields that JSON shows of a mapping or object."""
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value)
-    cls = cast("Any", type(value))
-    for attribute in _FIELD_LISTS:
-        if names := getattr(cls, attribute, None):
-            return {
-                name: getattr(value, name, None)
-                for name in names
-                if not (attribute == "model_fields" and names[name].exclude)
-            }
-    return {}
+    fields = as_shown(value)
+    return cast("Mapping[str, Any]", fields) if isinstance(fields, Mapping) else {}
 
 
 def _item(value: Any) -> str:
     """Return the fields of a list's item, or their names."""
-    fields = _attribute_or(fields_of, value, {})
+    fields = _attribute_or(_fields_of, value, {})
     if not fields:
         return ""
     described: list[str] = []
@@ -224,7 +214,7 @@ def _described_item(value: Any) -> Json:
 
 def _is_fully_described(item: Any) -> bool:
     """Return whether a list's item is described completely on its line."""
-    fields = fields_of(item)
+    fields = _fields_of(item)
     parts = islice(fields.values(), FIELDS)
     return bool(fields) and all(type(part) in _SCALARS for part in parts)
 

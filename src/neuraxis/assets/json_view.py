@@ -147,6 +147,18 @@ def _fields(value: Any) -> dict[str, Any]:
     return {**tag_of(type(value)), **{key: getattr(value, name) for name, key in names}}
 
 
+def as_shown(value: Any) -> Any:
+    """Return what an object's class lets JSON show of it; None: nothing."""
+    native: Any = value
+    if isinstance(value, tuple) and hasattr(native, "_asdict"):
+        return native._asdict()
+    if isinstance(value, Struct) or hasattr(native, _OF_DATACLASS):
+        return _fields(native)
+    if hasattr(native, "model_dump"):
+        return native.model_dump(mode="python", by_alias=True)
+    return None
+
+
 def _object(value: Any, depth: int, budget: list[int]) -> Json:
     match value:
         case Enum():

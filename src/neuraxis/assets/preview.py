@@ -15,8 +15,8 @@ from pathlib import PurePath
 from typing import Any, cast
 from uuid import UUID
 
-from neuraxis.assets.describe import describe, fields_of
-from neuraxis.assets.json_view import to_json_value
+from neuraxis.assets.describe import describe
+from neuraxis.assets.json_view import as_shown, to_json_value
 from neuraxis.assets.rows import rows_of
 from neuraxis.specs import Json
 
@@ -53,16 +53,24 @@ def _shown(value: Any, room: list[int], depth: int) -> Json:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, int):
         return describe(value)
-    if isinstance(value, _WRITTEN):
-        return to_json_value(value)[1]
     if depth > _DEPTH:
         raise _TooLong
+    if isinstance(value, _WRITTEN):
+        return _written(value, room)
     try:
         return _parts(value, room, depth + 1)
     except _TooLong:
         raise
     except Exception:  # noqa: BLE001 - the value's class may raise any
         return describe(value)
+
+
+def _written(value: Any, room: list[int]) -> Json:
+    has_json, written = to_json_value(value)
+    if not has_json:  # a decimal that is no number, a member that holds bytes
+        written = str(value) if isinstance(value, Decimal) else describe(value)
+    _take(room, len(str(written)))
+    return written
 
 
 def _parts(value: Any, room: list[int], depth: int) -> Json:
@@ -77,12 +85,16 @@ def _parts(value: Any, room: list[int], depth: int) -> Json:
         names, rows, total = table
         if total > len(rows):
             raise _TooLong
+        if len({*names}) < len(names):  # JSON would keep one of them
+            return describe(value)
         return [_entries(zip(names, row, strict=False), room, depth) for row in rows]
-    if fields := fields_of(value):
-        return _entries(fields.items(), room, depth)
-    described = describe(value)
-    _take(room, len(str(described)))
-    return described
+    if (shown := as_shown(value)) is not None:
+        return _shown(shown, room, depth)
+    has_json, written = to_json_value(value)  # numpy's numbers, addresses, deques
+    if not has_json:
+        written = describe(value)
+    _take(room, len(str(written)))
+    return written
 
 
 def _entries(
@@ -91,6 +103,8 @@ def _entries(
     shown: dict[str, Json] = {}
     for key, item in pairs:
         name = str(key)
+        if name in shown:  # 1 and "1": JSON would keep one of them
+            raise _TooLong
         _take(room, len(name) + 2)
         shown[name] = _shown(item, room, depth)
     return shown

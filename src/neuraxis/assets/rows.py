@@ -22,10 +22,10 @@ def rows_of(value: Any) -> tuple[list[str], list[Sequence[Any]], int] | None:
         return [str(name) for name in value.columns], rows, len(value)
     if package == "pyarrow" and hasattr(value, "to_pylist"):
         names = cast("list[str]", getattr(value, "column_names", []))
-        first = cast("list[dict[str, Any]]", value.slice(0, ROWS).to_pylist())
-        first_rows: list[Sequence[Any]] = [
-            tuple(row.values()) for row in first if names
-        ]
+        first = (
+            [part.to_pylist() for part in value.slice(0, ROWS).columns] if names else []
+        )
+        first_rows: list[Sequence[Any]] = list(zip(*first, strict=True))
         return (names, first_rows, value.num_rows) if names else None
     return _json_rows(value) if isinstance(value, list) else None
 

@@ -116,7 +116,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
             steps=min(budget.steps, steps),
             model_calls=min(budget.model_calls, replies),
             usd=usd,
-            tokens=None if tokens is None else int(tokens),
+            tokens=cast("int | None", tokens),
         )
 
     async def hold(self, work: Coroutine[Any, Any, T]) -> T:
@@ -261,6 +261,11 @@ class ParentRun(Struct, frozen=True, kw_only=True):
                     reasoning_tokens=event.get("reasoning_tokens", 0),
                 )
                 runtime.usage.usd += event.get("usd") or 0.0
+            case "history_shortened":  # a summary is a reply of its model
+                runtime.usage.tokens += Tokens(
+                    input_tokens=event.get("input_tokens", 0),
+                    output_tokens=event.get("output_tokens", 0),
+                )
             case _:
                 pass
         try:

@@ -37,7 +37,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """
 
 
-class Entry(Struct, frozen=True, kw_only=True, gc=False):
+class Entry(Struct, frozen=True, kw_only=True):
     """A stored event with its number in the session and its time."""
 
     seq: int

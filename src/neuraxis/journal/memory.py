@@ -6,23 +6,31 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from neuraxis.errors import SessionBusy
 from neuraxis.events import (
     Event,
     MessageSent,
     PlanChecked,
     SessionFinished,
-    Unknown,
 )
 from neuraxis.journal import Entry, SessionInfo
 from neuraxis.specs import Json
+
+
+class _Stored(Struct, frozen=True, gc=False):
+    """An event and its time; its place is its number."""
+
+    at: float
+    event: Event
 
 
 class MemoryJournal:
     """Journal in memory, with a list of events for each session."""
 
     def __init__(self) -> None:
-        self._sessions: defaultdict[str, list[Entry]] = defaultdict(list)
+        self._sessions: defaultdict[str, list[_Stored]] = defaultdict(list)
         self._open: set[str] = set()
 
     def claim(self, session: str) -> None:
@@ -47,12 +55,15 @@ class MemoryJournal:
 
     def append(self, session: str, event: Event, *, durable: bool = False) -> None:
         """Append an event."""
-        entries = self._sessions[session]
-        entries.append(Entry(seq=len(entries) + 1, at=time.time(), event=event))
+        self._sessions[session].append(_Stored(time.time(), event))
 
     def read(self, session: str) -> Sequence[Entry]:
         """Return all events of a session, oldest first."""
-        return [*self._sessions.get(session, ())]
+        stored = self._sessions.get(session, ())
+        return [
+            Entry(seq=seq, at=item.at, event=item.event)
+            for seq, item in enumerate(stored, 1)
+        ]
 
     def sessions(self) -> Sequence[SessionInfo]:
         """Return all sessions, the most recently used first."""
@@ -77,7 +88,7 @@ class MemoryJournal:
         """Do nothing: there is no file."""
 
 
-def session_title(events: Iterable[Event | Unknown]) -> str:
+def session_title(events: Iterable[Event]) -> str:
     """Return the beginning of the user's first message, or the called commands."""
     plans: list[PlanChecked] = []
     for event in events:
@@ -99,7 +110,7 @@ def short_title(text: str) -> str:
     return line if len(line) <= 60 else line[:59] + "…"
 
 
-def _last_state(newest_first: Iterable[Event | Unknown]) -> str:
+def _last_state(newest_first: Iterable[Event]) -> str:
     for event in newest_first:
         if isinstance(event, SessionFinished):
             return event.outcome

@@ -110,3 +110,18 @@ def test_a_name_is_only_read_as_the_one_tool_that_it_means(
 def test_a_strict_dialect_takes_names_as_they_are() -> None:
     """Nothing is guessed there."""
     assert read("functions.look", "look", strict=True) == ("functions.look", ())
+
+
+def test_the_name_of_a_plugin_is_no_models_namespace() -> None:
+    """`tools.delete` of a plugin `tools` ran the `delete` of another one."""
+    dialect = Native(strict=False)
+    delete, scrap = CommandSpec(name="delete"), CommandSpec(name="scrap")
+    files = PluginSpec(name="files", commands=(delete,))
+    tools = PluginSpec(name="tools", commands=(scrap,))
+    names = {"delete": ("files", "delete"), "scrap": ("tools", "scrap")}
+    dialect.native_tools([files, tools], names)
+    call = NativeCall(id="c", name="tools.delete", arguments="{}")
+    (read_call,) = dialect.decode(
+        Completion(tool_calls=(call,)), next_id=counter()
+    ).calls
+    assert (read_call.plugin, read_call.command) != ("files", "delete")

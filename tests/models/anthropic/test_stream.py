@@ -226,3 +226,50 @@ async def test_a_paused_turn_with_calls_goes_on_with_their_results(
     server.answers(answer({"type": "message", **content}))
     got = await complete(model, PROMPT)
     assert got.tool_calls == (NativeCall(id="t", name="look", arguments='{"at": "x"}'),)
+
+
+async def test_a_whole_message_behind_its_pieces_is_no_second_one(
+    server: Server, model: AnthropicModel
+) -> None:
+    """Its calls ran twice."""
+    use = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+    whole = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": "Hello"}, use],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 3, "output_tokens": 2},
+    }
+    pieces = [
+        begun(input_tokens=3),
+        *text("Hello"),
+        {"type": "content_block_start", "index": 1, "content_block": use},
+        {"type": "content_block_stop", "index": 1},
+    ]
+    server.answers(stream(played(*pieces, whole)))
+    found = await complete(model, PROMPT)
+    assert (found.text, len(found.tool_calls)) == ("Hello", 1)
+
+
+async def test_an_unnamed_ping_does_not_end_the_answer(
+    server: Server, model: AnthropicModel
+) -> None:
+    """`message` is the name that events without one have."""
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}}
+    ping = b"event: message\ndata: {}\n\n"
+    server.answers(
+        stream(
+            played(begun(), ping, *text("Hello"), ping, end, {"type": "message_stop"})
+        )
+    )
+    assert (await complete(model, PROMPT)).text == "Hello"
+
+
+async def test_a_refused_key_in_plain_words_is_final(
+    server: Server, model: AnthropicModel
+) -> None:
+    """It was asked for four times."""
+    server.answers(stream(b"event: error\ndata: invalid x-api-key\n\n"))
+    with pytest.raises(ModelBroken, match="invalid x-api-key"):
+        await complete(model, PROMPT)
+    assert len(server.requests) == 1

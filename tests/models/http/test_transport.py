@@ -88,3 +88,11 @@ def test_a_refusal_says_what_helps(message: str, hint: str) -> None:
     told = refusal(message)
     assert hint in told
     assert bool(told) is bool(hint)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"), [("hunter2", "[key]"), ("x", "x"), ("ollama", "ollama")]
+)
+def test_a_short_secret_is_hidden_and_a_dummy_word_is_not(key: str, said: str) -> None:
+    """A digit makes it a secret; words of local servers stand in many texts."""
+    assert without_key(f"invalid key {key}", key) == f"invalid key {said}"

@@ -29,3 +29,8 @@ def test_a_wait_in_words(text: str, seconds: float | None) -> None:
     """As OpenAI, Groq, Azure and Google write it."""
     found = wait_in_words(text)
     assert found == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_letters_that_only_look_like_a_unit_are_none() -> None:
+    """With its case ignored, the long s was an s, and a KeyError."""
+    assert wait_in_words("try again in 5\u017f") is None

@@ -285,3 +285,28 @@ def test_a_fault_names_an_option_by_chance() -> None:
     ):
         assert refused_part(body, said, known=True, is_fault=True) == part
     assert refused_part(body, "invalid stop", known=True) == "stop"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Invalid schema for response_format 'answer': schema must be a JSON Schema of "
+        "type: object",
+        "Tool choice 'deploi' not found in 'tools'",
+        "temperature must be non-negative, got -1.0.",
+        "top_p must be in (0, 1], got 0.0.",
+        "temperature should be in [0, 2]",
+        "The model `doubao-seed-1.6` does not exist",
+    ],
+)
+def test_a_users_own_mistake_is_told(message: str) -> None:
+    """An option that is dropped in silence hides it."""
+    body: dict[str, Any] = {
+        "temperature": -1.0,
+        "top_p": 0.0,
+        "seed": 3,
+        "tool_choice": "deploi",
+        "response_format": {"type": "json_schema"},
+        "tools": [TOOL],
+    }
+    assert refused_part(body, message, known=True) == ""

@@ -1,41 +1,79 @@
-"""What a server says of its errors, however it says it; over HTTP: see answers.yaml."""
+"""What proxies add to a stream must not run, or count, a second time."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
-from neuraxis.models.http.answers import MOST_TEXT, ServerError, body_message
-from neuraxis.models.openai.stream import Frames
-from neuraxis.specs import Json
+from models.http_server import Server, frame, lines, serving, stream
+from neuraxis.messages import Completion, Message, Prompt
+from neuraxis.models import complete
+from neuraxis.models.openai.model import OpenAIModel
+
+PROMPT = Prompt(
+    messages=(Message(role="user", content="Pay."),),
+    native_tools=({"function": {"name": "pay"}},),
+)
 
 
-def nested(levels: int, inside: Json) -> Json:
-    for _ in range(levels):
-        inside = [inside]
-    return inside
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serving() as state:
+        yield state
 
 
-def test_where_the_mistake_is() -> None:
-    """FastAPI says a path, which is as short and as plain as all that is quoted."""
-    fault = {"loc": ["body", 0, "stop"], "msg": "Extra inputs"}
-    assert body_message(json.dumps(fault).encode(), "") == "body.0.stop: Extra inputs"
-    for loc in ([], None, {}, [None, {"a": 1}], 1.5):
-        raw = json.dumps({**fault, "loc": loc}).encode()
-        assert body_message(raw, "") == "Extra inputs"
-    raw = json.dumps({**fault, "loc": ["\x1b[2J\n", "y" * 5000]}).encode()
-    said = body_message(raw, "")
-    assert (said[:6], len(said)) == ("[2J .y", MOST_TEXT)
-    assert said.isprintable()
+async def _asked(server: Server, raw: bytes) -> Completion:
+    model = OpenAIModel("m", server=server.answers(stream(raw)))
+    try:
+        return await complete(model, PROMPT)
+    finally:
+        await model.close()
 
 
-@pytest.mark.parametrize("levels", [30, 900])
-def test_an_error_in_the_deep(levels: int) -> None:
-    """It is not looked for without end; that there is one is told all the same."""
-    error = nested(levels, "no")
-    assert body_message(json.dumps({"error": error}).encode(), "") == ""
-    with pytest.raises(ServerError, match="reports an error"):
-        Frames().frame({"error": error})
-    with pytest.raises(ServerError, match="it says: no"):
-        Frames().frame({"error": nested(5, "no")})
+def _call(arguments: str, **fields: Any) -> dict[str, Any]:
+    function = {"name": "pay", "arguments": arguments, **fields}
+    return frame(delta={"tool_calls": [{"index": 0, "id": "c1", "function": function}]})
+
+
+def _old(arguments: str) -> dict[str, Any]:
+    return frame(delta={"function_call": {"name": "pay", "arguments": arguments}})
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [_call('{"eur":5}'), _old('{"eur": 5}')],
+        [_call('{"eur"'), _old('{"eur"'), _call(":5}"), _old(":5}")],
+        [_old('{"eur":5}'), _call('{"eur":5}')],
+    ],
+)
+async def test_a_call_in_both_forms_is_one(
+    server: Server, frames: list[dict[str, Any]]
+) -> None:
+    """The first form that is seen counts: money was paid twice."""
+    raw = lines(*frames, frame(finish_reason="tool_calls"))
+    (found,) = (await _asked(server, raw)).tool_calls
+    assert (found.name, found.arguments) == ("pay", '{"eur":5}')
+
+
+async def test_usage_behind_the_end_counts(server: Server) -> None:
+    """Some servers send it there; nothing else is read."""
+    usage = {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
+    raw = lines(frame("Hi."), frame(finish_reason="stop")) + lines(
+        usage, frame("More."), done=False
+    )
+    found = await _asked(server, raw)
+    assert (found.text, found.usage.total) == ("Hi.", 15)
+
+
+@pytest.mark.parametrize("pieces", [{"0": {}}, {"type": "none"}])
+async def test_a_mapping_that_is_no_call_is_none(server: Server, pieces: Any) -> None:
+    """It was a call of nothing, with the name ''."""
+    raw = lines(
+        frame(delta={"content": "Hi.", "tool_calls": pieces}),
+        frame(finish_reason="stop"),
+    )
+    found = await _asked(server, raw)
+    assert (found.text, found.tool_calls) == ("Hi.", ())

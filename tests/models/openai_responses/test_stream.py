@@ -223,3 +223,19 @@ async def test_pieces_without_id_and_index_are_of_the_last_item(
     pieces = piece("Hel", None, None), piece("lo", None, None)
     got = await asked(server, added(item, None), *pieces, done(item, None), completed())
     assert got.text == "Hello"
+
+
+async def test_an_item_that_is_done_twice_is_one(server: Server) -> None:
+    """With another id it was another call, which ran too."""
+    first = {k: v for k, v in call().items() if k != "call_id"}
+    done = {"type": "response.output_item.done", "output_index": 0}
+    found = await asked(
+        server,
+        {**done, "item": first},
+        {**done, "item": {**first, "id": "fc_9"}},
+        {
+            "type": "response.completed",
+            "response": {"status": "completed", "output": [first]},
+        },
+    )
+    assert [item.name for item in found.tool_calls] == ["look"]

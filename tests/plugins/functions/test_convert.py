@@ -320,7 +320,7 @@ BOTH = {"x": 1, "y": 3}
         (Bare | Small | Large | None, BOTH, Large(x=1, y=3)),
         (Small | Large, {"x": 1}, Small(x=1)),
         (Large | Small, {"x": 1, "z": 2}, Large(x=1)),
-        (Small | dict[str, int], BOTH, BOTH),
+        (Small | dict[str, int], BOTH, Small(x=1)),
         (dict[str, int] | Large, BOTH, BOTH),
         (list[Small] | list[Large], [BOTH], [Large(x=1, y=3)]),
         (list[Small | Large], [BOTH, {"x": 1}], [Large(x=1, y=3), Small(x=1)]),

@@ -257,6 +257,25 @@ class ToolRuntime(typing.Generic[T]):
     """As LangChain has it."""
 
 
+RunContext.__module__ = "pydantic_ai.tools"
+RunContextWrapper.__module__ = ToolContext.__module__ = "agents"
+ToolRuntime.__module__ = "langchain.tools"
+
+
+def test_a_programs_own_context_is_a_class_like_others() -> None:
+    """Only other frameworks' classes of these names are refused."""
+
+    @dataclasses.dataclass
+    class RunContext:
+        user: str
+
+    def greet(c: RunContext) -> str:
+        """Greet."""
+        return c.user
+
+    assert plugin_from([greet])
+
+
 @pytest.mark.parametrize(
     ("hint", "words"),
     [

@@ -86,6 +86,7 @@ class Native:
         self._plain: set[str] = set()
         self._parameters: dict[str, Collection[str]] = {}
         self._ids: dict[str, str] = {}
+        self._spaces: set[str] = set()  # plugins: theirs is no model's namespace
 
     def prompt(
         self, plugins: Sequence[PluginSpec], tool_names: Mapping[str, tuple[str, str]]
@@ -99,6 +100,7 @@ class Native:
     ) -> tuple[Mapping[str, Json], ...]:
         """Return the definition of each command, and remember their names."""
         names = {target: tool for tool, target in tool_names.items()}
+        self._spaces.update(plugin.name.casefold() for plugin in plugins)
         return tuple(
             self._definition(
                 names.get((plugin.name, command.name))
@@ -236,7 +238,9 @@ class Native:
         if self._strict or tool in self._parameters:
             return tool
         bare = _SUFFIX.sub("", name.partition(_SPECIAL)[0].strip())
-        bare = _NAMESPACE.sub("", bare)
+        space = _NAMESPACE.match(bare)
+        if space and space[0][:-1].casefold() not in self._spaces:
+            bare = bare[space.end() :]
         if (exact := self._as_named(bare)) in self._parameters:
             return exact
         folded = bare.casefold()

@@ -8,6 +8,7 @@ are sent back with the turn and not shown.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from neuraxis.messages import Chunk, FinishReason, ToolCallDelta, Usage
@@ -39,6 +40,9 @@ _PAUSED = "pause_turn"
 """Stop reason of a turn whose server tools (searches) need more steps."""
 _PLAIN = ("text", "tool_use")
 """Blocks that can be rebuilt from the text and the calls."""
+
+_REFUSAL = re.compile(r"key|auth|permission|credit|quota|invalid", re.IGNORECASE)
+"""Words of an error that comes again."""
 
 
 class MessageReader:
@@ -78,7 +82,8 @@ class MessageReader:
             return []
         if event.name == "error" and not event.text.lstrip().startswith("{"):
             # plain words are those of a proxy or an overloaded server, not of the API
-            raise ServerError(f"it says: {error_message(event.text)}", again=True)
+            words = error_message(event.text)
+            raise ServerError(f"it says: {words}", again=not _REFUSAL.search(words))
         frame = frame_of(event)
         kind = frame.get("type") or event.name
         if kind == "error" or frame.get("error"):
@@ -96,9 +101,12 @@ class MessageReader:
             self._add_usage(frame.get("usage"))
         elif kind == "message_stop":
             self._done = True
-        elif kind == "message":  # the whole answer as one event
+        elif frame.get("type") == "message":  # the whole answer as one event
             self._done = True
-            return self.document(frame)
+            if not self._blocks:
+                return self.document(frame)
+            self._end(frame)  # it repeats what has come in pieces
+            self._add_usage(frame.get("usage"))
         return []
 
     def document(self, tree: Mapping[str, Json]) -> list[Chunk]:
@@ -126,7 +134,8 @@ class MessageReader:
             raise ServerError(
                 f"it paused before its answer was complete ({_PAUSED}): its own tools "
                 "take more steps than one reply has; ask for less at once, or let "
-                "these tools be used less often (max_uses of the web search)"
+                "these tools be used less often (max_uses of the web search)",
+                is_final=True,  # else the session asks, and pays, three times
             )
         reason = _FINISH.get(self._reason, "stop")
         if self._reason and self._reason not in _FINISH:

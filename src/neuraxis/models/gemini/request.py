@@ -20,6 +20,7 @@ from neuraxis.models.http.request_parts import (
 )
 from neuraxis.models.http.settings import EFFORTS, Options
 from neuraxis.models.openai.fallback import OF_TOOLS, without
+from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
 
 MOST_STOPS = 5
@@ -194,15 +195,16 @@ def _without_calls_ids(body: Body) -> dict[str, Json]:
 def _without_system(body: Body) -> dict[str, Json]:
     """Put the system text in front of the user's first request."""
     changed = dict(body)
-    system = cast("Block", changed.pop(_SYSTEM, None) or {})
-    texts = cast("list[Block]", system.get("parts") or [])
+    system = as_map(changed.pop(_SYSTEM, None))
+    texts = as_list(system.get("parts"))
+    if not texts:  # the settings may have put anything there
+        return dict(body)
     turns = cast("list[Block]", body.get("contents") or [])
-    if texts:
-        first: Block = {"role": "user", "parts": []}
-        if turns and turns[0].get("role") == "user":
-            first, turns = turns[0], turns[1:]
-        parts = cast("list[Block]", first.get("parts") or [])
-        changed["contents"] = [{**first, "parts": [*texts, *parts]}, *turns]
+    first: Block = {"role": "user", "parts": []}
+    if turns and turns[0].get("role") == "user":
+        first, turns = turns[0], turns[1:]
+    parts = cast("list[Block]", first.get("parts") or [])
+    changed["contents"] = [{**first, "parts": [*texts, *parts]}, *turns]
     return changed
 
 
@@ -238,7 +240,8 @@ PARTS = (
         "output schema",
         _CONFIG,
         "responseJsonSchema",
-        words="response.?(?:json.?)?schema",
+        # words after its name are about the user's own schema
+        words=r"response.?json.?schema|response.?schema(?![\w.\[])",
     ),
     OptionalPart(
         name="output type",

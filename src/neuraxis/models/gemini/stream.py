@@ -224,7 +224,11 @@ def _fields(message: Json) -> Mapping[str, Json]:
     fields = as_map(message)
     if not any("_" in name for name in fields):
         return fields
-    return {_camel_case(name): value for name, value in fields.items()}
+    read = {name: value for name, value in fields.items() if "_" not in name}
+    for name, value in fields.items():
+        if "_" in name and read.get(_camel_case(name)) is None:
+            read[_camel_case(name)] = value
+    return read
 
 
 def _camel_case(name: str) -> str:

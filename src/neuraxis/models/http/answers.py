@@ -60,7 +60,7 @@ _MESSAGES = (
 _MOST_TOKENS = 10**12
 """Numbers above this count nothing."""
 _TOO_LONG = re.compile(
-    r"context.{0,20}(?:length|size|window)|too (?:long|large)|too many tokens"
+    r"context.{0,20}(?:length|size|window)|(?<!took )too (?:long|large)|too many tokens"
     r"|maximum prompt length",
     re.IGNORECASE,
 )
@@ -73,10 +73,18 @@ class ServerError(Exception):
     """
 
     def __init__(
-        self, message: str, *, status: int | None = None, again: bool = False
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        again: bool = False,
+        foreign: bool = False,
+        is_final: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
+        self.foreign = foreign
+        self.is_final = is_final
         self.again = again or status is not None
         self.mends = again
 
@@ -102,7 +110,7 @@ def frame_of(event: Event) -> Mapping[str, Json]:
 
 def no_json() -> ServerError:
     """Return the exception for a frame that is not JSON, perhaps cut."""
-    return ServerError("a frame of its answer is not JSON", again=True)
+    return ServerError("a frame of its answer is not JSON", again=True, foreign=True)
 
 
 def as_str(value: Json) -> str:
@@ -155,9 +163,9 @@ def error_message(body: Json, depth: int = 0) -> str:
         items = [error_message(item, depth + 1) for item in cast("list[Json]", body)]
         return _one_line("; ".join(item for item in items if item))
     if isinstance(body, dict):
-        fields = {
-            name.lower(): value for name, value in cast("dict[str, Json]", body).items()
-        }
+        fields: dict[str, Json] = {}
+        for name, value in cast("dict[str, Json]", body).items():
+            fields[name.lower()] = fields.get(name.lower()) or value
         for key in _MESSAGES:
             if message := error_message(fields.get(key), depth + 1):
                 # FastAPI puts the faulty field there

@@ -407,9 +407,9 @@ def _document(raw: bytes, reader: Reader) -> list[Chunk]:
     try:
         tree: Json = json.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
-        is_cut = not raw.rstrip().endswith((b"}", b"]"))
+        is_whole = raw.rstrip().endswith((b"}", b"]")) or "Extra data" in str(error)
         raise ServerError(
-            "its answer is no whole JSON document", again=is_cut
+            "its answer is no whole JSON document", again=not is_whole
         ) from error
     # Google sends a list of frames if events were not requested.
     chunks: list[Chunk] = []

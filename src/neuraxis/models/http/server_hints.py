@@ -62,7 +62,9 @@ _NO_TOOLS = re.compile(
 _NO_JINJA = re.compile(r"--jinja|unsupported param: tools", re.IGNORECASE)
 """How llama.cpp refuses tools: with the status of a fault."""
 _MAX_TOKENS = re.compile(
-    r"max[ _](?:(?:completion|output|new)[ _])?tokens\W{0,3}(?:must|is too|exceeds)",
+    r"max[ _](?:(?:completion|output|new)[ _])?tokens\W{0,3}"
+    r"(?:must(?! be (?:greater|more|larger|at least|positive|>))"
+    r"|is too (?:large|big|high)|exceeds)",
     re.IGNORECASE,
 )
 _TOO_LONG = re.compile(

@@ -21,7 +21,7 @@ from neuraxis.errors import (
 from neuraxis.models.http.answers import ServerError, body_message, is_about_size
 from neuraxis.models.http.server_hints import is_refusal, refusal, unreachable
 from neuraxis.models.http.settings import Endpoint, Options
-from neuraxis.models.http.waits import retry_after, wait_in_words
+from neuraxis.models.http.waits import retry_after, wait_in_body, wait_in_words
 
 if TYPE_CHECKING:
     import httpx2
@@ -50,11 +50,13 @@ class Failure(Exception):
         after: float | None = None,
         status: int | None = None,
         said: str = "",
+        is_final: bool = False,
     ) -> None:
         super().__init__(str(error))
         self.error = error
         self.said = said or str(error)
         self.again = again
+        self.is_final = is_final
         self.after = after
         self.status = status
 
@@ -66,7 +68,7 @@ def may_go_on(failure: Failure) -> bool:
     """
     error = failure.error
     is_broken = isinstance(error, ModelBroken) and not is_about_size(str(error))
-    return failure.again or is_broken
+    return failure.again or (is_broken and not failure.is_final)
 
 
 def new_client(endpoint: Endpoint, options: Options) -> httpx2.AsyncClient:
@@ -198,7 +200,9 @@ async def refused(
         return Failure(ModelBroken(f"{text}, which is no answer", status=status))
     after = retry_after(response.headers)
     if after is None and (status in _PASSING or status >= 500):
-        after = wait_in_words(raw.decode("utf-8", "replace"))
+        # the words of the message only: some bodies repeat the prompt
+        after = wait_in_body(raw.decode("utf-8", "replace"))
+        after = wait_in_words(message) if after is None else after
     if after is not None:
         text += f" (it asks to wait {after:.0f} s)"
     if status in (401, 403):
@@ -235,10 +239,13 @@ def bad_answer(error: Exception, endpoint: Endpoint, kind: str, key: str) -> Fai
     if status is not None and status < 500 and status not in _PASSING and not mends:
         return Failure(ModelRefused(text, status=status))
     # an HTML page is another server's, or a login's, and comes again
-    is_final = "html" in kind or is_about_size(str(error))
+    is_foreign = isinstance(error, ServerError) and error.foreign
+    is_final = ("html" in kind and is_foreign) or is_about_size(str(error))
     again = isinstance(error, ServerError) and error.again and not is_final
     after = wait_in_words(str(error)) if again else None
-    return Failure(ModelBroken(text, status=status), again=again, after=after)
+    broken = ModelBroken(text, status=status)
+    ends = isinstance(error, ServerError) and error.is_final
+    return Failure(broken, again=again, after=after, is_final=ends)
 
 
 def without_key(text: str, key: str) -> str:
@@ -246,8 +253,8 @@ def without_key(text: str, key: str) -> str:
 
     The text may have been cut within the key.
     """
-    if len(key) < _KEY_LENGTH:
-        return text
+    if len(key) < (_KEY_LENGTH if key.isalpha() else _SECRET_LENGTH):
+        return text  # a dummy, part of many words
     text = text.replace(key, "[key]")
     for size in range(len(key) - 1, _SECRET_LENGTH - 1, -1):
         if text.endswith(f"{key[:size]}…"):

@@ -15,10 +15,13 @@ _SPAN = (
     r"(?![a-z])"
 )
 _WORDS = re.compile(
-    rf"(?:try again|retry) (?:in|after) ((?:{_SPAN}[ ,]{{0,2}}){{1,4}})", re.IGNORECASE
+    rf"(?:try again|retry) (?:in|after) ((?:{_SPAN}[ ,]{{0,2}}){{1,4}})",
+    re.IGNORECASE | re.ASCII,
 )
 """Such as Groq's "try again in 7m12.5s" and Azure's "retry after 2 seconds"."""
-_SPANS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|[smhd])", re.IGNORECASE)
+_SPANS = re.compile(
+    r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|[smhd])", re.IGNORECASE | re.ASCII
+)
 _SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -37,10 +40,16 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max((when - datetime.now(UTC)).total_seconds(), 0.0)
 
 
+def wait_in_body(body: str) -> float | None:
+    """Return the seconds of Google's `RetryInfo`."""
+    delay = _DELAY.search(body)
+    return float(delay[1]) if delay else None
+
+
 def wait_in_words(text: str) -> float | None:
     """Return the seconds that a refusal's text asks to wait."""
-    if delay := _DELAY.search(text):
-        return float(delay[1])
+    if (delay := wait_in_body(text)) is not None:
+        return delay
     if (asked := _WORDS.search(text)) is None:
         return None
     return sum(

@@ -49,13 +49,6 @@ _NAMES = {
     )
 }
 """Options in any spelling: one that a refusal names is left out, whatever it says."""
-_NUMBERS = ("temperature", "top_p", "seed")
-_RANGE = re.compile(
-    r"above|below|less than|greater than|between|range|at (?:most|least)"
-    r"|m(?:ax|in)imum|[<>]",
-    re.IGNORECASE,
-)
-"""Words for the values that a server accepts: the user's number is wrong then."""
 _UNKNOWN = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|extra inputs"
     r"|not permitted|not allowed|cannot find field|forbidden",
@@ -64,6 +57,14 @@ _UNKNOWN = re.compile(
 _MISSING = re.compile(
     r"missing|must be (?:passed|sent|provided)|required", re.IGNORECASE
 )
+_NOT_TAKEN = re.compile(
+    r"deprecated|no longer|\bonly\b.{0,30}\ballowed|incompatible|disabled|unavailable"
+    r"|no endpoints found"
+    r"|(?:not|n't) (?:enabled|available|implemented|compatible|accept|take)"
+    r"|(?:cannot|can't|must not) (?:both )?be (?:used|set|specified|combined)",
+    re.IGNORECASE,
+)
+"""Words for an option as such; others are about its value, which is the user's."""
 _IN_MESSAGES = {
     # Mistral accepts ids of nine letters and digits, OpenAI of at most 40 characters.
     IDS: re.compile(
@@ -122,6 +123,10 @@ def refused_part(
     return "stream_options" if unnamed else ""
 
 
+def _plain(name: str) -> str:
+    return re.sub(r"[ _-]", "", name).lower()
+
+
 def _suspects(message: str, *, is_fault: bool) -> Iterator[str]:
     """Yield the parts that the message may mean, most specific first."""
     # OpenAI's and Azure's newer models require `max_completion_tokens` instead.
@@ -145,7 +150,11 @@ def _suspects(message: str, *, is_fault: bool) -> Iterator[str]:
             yield part
     if is_fault and not is_unknown:
         return
+    is_refused = is_unknown or _NOT_TAKEN.search(message)
     for part, word in _NAMES.items():
-        is_wrong = not is_unknown and part in _NUMBERS and _RANGE.search(message)
-        if not is_wrong and word.search(message):
+        # the stops are the dialect's own, and no user's mistake
+        is_meant = is_refused or (part == "stop" and not is_fault)
+        found = word.search(message) if is_meant else None
+        # a fault of what carries an option out is passing: it must be named itself
+        if found and not (is_fault and _plain(found[0]) != _plain(part)):
             yield part

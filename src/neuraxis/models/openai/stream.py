@@ -72,6 +72,7 @@ class Frames:
         "_failed",
         "_given",
         "_instead",
+        "_is_old",
         "_note",
         "_origin",
         "_reasoning",
@@ -98,6 +99,7 @@ class Frames:
         self.usage: Usage | None = None
         self._failed = ""
         self._instead: Mapping[str, Json] = {}  # the last frame without choices
+        self._is_old = False  # whether its calls have the older form
         self._seen = False
         self._given = False
         self._went_on = False
@@ -110,7 +112,10 @@ class Frames:
     def event(self, event: Event) -> list[Chunk]:
         """Return the chunks of one event of the stream."""
         text = event.text.strip()
-        if self.done or text.upper() == DONE:  # nothing follows it
+        if self.done:  # only the usage, of some servers, follows it
+            self._late_usage(text)
+            return []
+        if text.upper() == DONE:
             self.done = True
             return []
         try:
@@ -128,6 +133,13 @@ class Frames:
                 chunk = self.frame(cast("dict[str, Json]", frame))
                 chunks.extend([chunk] if chunk else [])
         return chunks
+
+    def _late_usage(self, text: str) -> None:
+        try:
+            frame = as_map(json.loads(text))
+        except (ValueError, RecursionError):
+            return
+        self.usage = _usage(frame.get("usage")) or self.usage
 
     def frame(self, frame: Mapping[str, Json]) -> Chunk | None:
         """Return the chunk of one frame, or None if it is empty."""
@@ -198,7 +210,7 @@ class Frames:
         text = self._text.join(text)
         thought = self._reasoning.join(thought)
         self._carried.message(delta)
-        calls = self._tool_calls(delta.get("tool_calls") or _old_call(delta))
+        calls = self._tool_calls(self._pieces(delta))
         # Groq runs its own tools and lists them.
         annotations = as_list(delta.get("annotations")) + as_list(
             delta.get("executed_tools")
@@ -246,7 +258,9 @@ class Frames:
         if error_message(dict(self._instead)):
             return server_error(dict(self._instead))
         is_other = whole and "choices" not in self._instead
-        return ServerError("its answer contains no completion", again=not is_other)
+        return ServerError(
+            "its answer contains no completion", again=not is_other, foreign=True
+        )
 
     def _finish_reason(self, reason: Json) -> None:
         if not isinstance(reason, str) or not reason:
@@ -262,10 +276,25 @@ class Frames:
             self._note = f"the finish reason {reason[:40]!r} is read as 'stop'"
         self.reason = _FINISH.get(word, "stop")
 
+    def _pieces(self, delta: Mapping[str, Json]) -> Json:
+        """Return the pieces of calls; of two forms, the first one counts.
+
+        Some proxies send each call in both: it must not run twice.
+        """
+        pieces = delta.get("tool_calls")
+        if not pieces and (self._is_old or not self._calls.places):
+            old = _old_call(delta)
+            self._is_old = self._is_old or old is not None
+            return old
+        return None if self._is_old else pieces
+
     def _tool_calls(self, pieces: Json) -> tuple[ToolCallDelta, ...]:
         deltas: list[ToolCallDelta] = []
         # some servers put no list around the only one
-        items = as_list([pieces] if isinstance(pieces, dict) else pieces)
+        if isinstance(pieces, dict):
+            is_call = "function" in pieces or "name" in pieces or "arguments" in pieces
+            pieces = [pieces] if is_call else []
+        items = as_list(pieces)
         for item in items:
             if item is None:
                 continue
@@ -277,6 +306,7 @@ class Frames:
             if not isinstance(function, dict):
                 raise ServerError("a tool call in its answer names no function")
             delta = self._calls.add(piece, as_map(function))
+            deltas += self._calls.released(delta.index)
             self._carried.call(delta.index, piece)
             deltas.append(delta)
         return tuple(deltas)

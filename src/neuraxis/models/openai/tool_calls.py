@@ -41,6 +41,14 @@ class CallPieces:
             if self._calls[place].held
         )
 
+    def released(self, place: int) -> tuple[ToolCallDelta, ...]:
+        """Return the held arguments of the calls before this one."""
+        return tuple(
+            ToolCallDelta(index=other, arguments=so_far.release())
+            for other, so_far in sorted(self._calls.items())
+            if so_far.held and other < place
+        )
+
     def add(
         self, piece: Mapping[str, Json], function: Mapping[str, Json]
     ) -> ToolCallDelta:
@@ -131,6 +139,13 @@ class _CallSoFar:
         self._pieces.append(arguments)
         self._size += len(arguments)
         return arguments
+
+    def release(self) -> str:
+        """Return the held arguments: nothing else stands for them."""
+        text, self.held = self.held, ""
+        self._pieces.append(text)
+        self._size = len(text)
+        return text
 
     def repeats(self, arguments: str) -> bool:
         """Return whether these are all the arguments so far."""

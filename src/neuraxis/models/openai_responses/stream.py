@@ -149,8 +149,9 @@ class ResponseReader:
             place = self._places.get(item_id if index is None else index)
             if index is None and not item_id:
                 place = self._last
-            if place is not None and self._items[place].is_over(is_added=is_added):
-                place = None
+            known = None if place is None else self._items[place]
+            if known is not None and known.is_over(is_added=is_added):
+                place = place if _is_repeated(known.item, frame) else None
         if place is None:
             place = self._next
             if index is not None and index not in self._items:
@@ -281,6 +282,13 @@ class _Item:
 
 def _text_chunks(text: str) -> list[Chunk]:
     return [Chunk(text=whole_pairs(text))] if text else []
+
+
+def _is_repeated(item: Mapping[str, Json], frame: Mapping[str, Json]) -> bool:
+    """Return whether an event brings an item again, which must not run twice."""
+    given = as_map(frame.get("item"))
+    keys = ("type", "call_id", "name", "arguments", "content")
+    return bool(given) and all(item.get(key) == given.get(key) for key in keys)
 
 
 def _usage(counts: Mapping[str, Json]) -> Usage | None:

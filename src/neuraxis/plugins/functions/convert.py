@@ -12,6 +12,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import math
 import pathlib
 import typing
 import uuid
@@ -35,8 +36,9 @@ from neuraxis.plugins.functions.hint_kinds import (
 )
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
 from neuraxis.plugins.functions.mapping_keys import key_converter
-from neuraxis.plugins.functions.unknown_keys import unknown_keys
+from neuraxis.plugins.functions.unknown_keys import is_mapping, unknown_keys
 from neuraxis.schema.builders import json_names, tag_of
+from neuraxis.schema.navigate import Node
 from neuraxis.schema.schema import Schema
 
 Convert = Callable[[Any], Any]
@@ -308,22 +310,49 @@ def _union(args: tuple[Hint, ...], outer: Mapping[Hint, Any]) -> Convert | None:
                 schemas[index] = Schema(inlined(schema_of(arg, defs), defs))
             if schemas[index].valid(value):
                 accepting.append(index)
-                if value.__class__ not in (dict, list):
-                    break
         if not accepting:
             return value
-        change = choices[_best(value, accepting, schemas)][1]
+        if value.__class__ not in (dict, list):
+            return _first(value, [choices[index][1] for index in accepting])
+        nodes = [(index, schemas[index].json) for index in accepting]
+        change = choices[_best(value, nodes, args)][1]
         return change(value) if change else value
 
     return convert
 
 
-def _best(value: Any, accepting: list[int], schemas: Mapping[int, Schema]) -> int:
-    """Return the first alternative that knows most of the value's keys."""
-    if len(accepting) == 1:  # counting is slow
-        return accepting[0]
-    nodes = {index: schemas[index].json for index in accepting}
-    return min(nodes, key=lambda index: unknown_keys(value, nodes[index], nodes[index]))
+def _first(value: Any, changes: list[Convert | None]) -> Any:
+    """Convert by the first alternative that can.
+
+    A schema does not check each format.
+    """
+    for change in changes[:-1]:
+        try:
+            return change(value) if change else value
+        except CommandError:
+            continue
+    change = changes[-1]
+    return change(value) if change else value
+
+
+def _best(value: Any, accepting: list[tuple[int, Node]], args: tuple[Hint, ...]) -> int:
+    """Return the alternative that knows most keys, of several the first.
+
+    A mapping, which knows every key, is taken only if it is the first.
+    """
+    best, fewest = accepting[0][0], math.inf
+    for index, node in accepting if len(accepting) > 1 else ():
+        if is_mapping(node):
+            if index == best:
+                break
+            continue
+        reads_more = pydantic_hints.reads_other_keys(args[index])
+        count = 0 if reads_more else unknown_keys(value, node, node)
+        if count < fewest:
+            best, fewest = index, count
+        if not count:
+            break
+    return best
 
 
 def _is_json(value: Any) -> bool:

@@ -66,6 +66,10 @@ _TEXTS = {
 """Format and form of classes made from text, by name: few programs import them."""
 _CONTEXTS = frozenset({"RunContext", "RunContextWrapper", "ToolContext", "ToolRuntime"})
 """Classes by which other frameworks hand a tool what belongs to the run."""
+_FRAMEWORKS = frozenset({
+    "pydantic_ai", "agents", "langchain", "langchain_core", "langgraph", "google",
+})  # fmt: skip
+"""Their packages: a program may have a class of such a name itself."""
 FOREIGN_CONTEXT = re.compile(
     rf"\b(?:{'|'.join(sorted(_CONTEXTS))})\b(?:\[([^\[\],]+))?"
 )
@@ -109,8 +113,10 @@ def foreign_context(hint: Hint) -> Hint | None:
     """Return the part of a hint that is another framework's context."""
     cls = typing.get_origin(hint) or hint
     bases: tuple[type, ...] = cls.__mro__ if isinstance(cls, type) else ()
-    if any(base.__name__ in _CONTEXTS for base in bases):
-        return hint
+    for base in bases:
+        package = base.__module__.partition(".")[0]
+        if base.__name__ in _CONTEXTS and package in _FRAMEWORKS:
+            return hint
     found = map(foreign_context, typing.get_args(hint))
     return next((part for part in found if part is not None), None)
 

@@ -33,6 +33,17 @@ def is_pydantic(hint: Any) -> bool:
     return any(map(_is_validator, extras))
 
 
+def reads_other_keys(hint: Any) -> bool:
+    """Return whether a model may read keys beyond its schema's."""
+    decorators = getattr(hint, "__pydantic_decorators__", None)
+    if decorators is None:
+        return False
+    fields = getattr(hint, "model_fields", {}).values()
+    return bool(decorators.model_validators) or any(
+        field.validation_alias is not None for field in fields
+    )
+
+
 def _is_validator(extra: Any) -> bool:
     """Return whether an annotation checks more than JSON Schema can."""
     if hasattr(extra, _HOOK):

@@ -11,6 +11,12 @@ from typing import Any
 from neuraxis.schema.navigate import ANYTHING, Node, arms, child, kinds, resolved
 
 
+def is_mapping(node: Node) -> bool:
+    """Return whether a schema is of objects without fields of their own."""
+    only = resolved(node, node)
+    return kinds(only) == ("object",) and "properties" not in only
+
+
 def unknown_keys(value: Any, node: Node, root: Node) -> int:
     """Return how many of a value's keys the schema does not name.
 
