@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from neuraxis import Options, Session, command
+from neuraxis.assets.describe import meta_of
 from neuraxis.assets.preview import CHARACTERS, preview
+from neuraxis.assets.rows import rows_of
 from neuraxis.models.scripted import ScriptedModel
 
 pandas: Any = pytest.importorskip("pandas")
@@ -153,3 +155,73 @@ def test_a_secret_in_a_table_is_hidden(
     texts = "\n".join(item.content for item in model.prompts[1].messages)
     assert '"preview":[{"key":"secret://TOKEN"}]' in texts
     assert "s3cr3t" not in texts
+
+
+@dataclass
+class Account:
+    """A field, and what is none."""
+
+    KEY: ClassVar[str] = "sk-live"
+    user: str
+    total: float
+
+
+class Login(pydantic.BaseModel):
+    """A password that its serializer hides."""
+
+    user: str
+    password: str
+    rate: float
+
+    @pydantic.field_serializer("password")
+    def _hidden(self, value: str) -> str:
+        return "***"
+
+
+class Row:
+    """As a record of a database, whose fields are read when they are asked for."""
+
+    _fields = ("user", "password_hash")
+
+    def __getattr__(self, name: str) -> str:
+        raise AssertionError(f"{name} was read")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (Account("u", float("nan")), {"user": "u", "total": "nan"}),
+        (
+            Login(user="u", password="hunter2", rate=float("nan")),
+            {"user": "u", "password": "***", "rate": "nan"},
+        ),
+        ({"row": Row(), "n": 1}, {"row": f"<class '{__name__}.Row'>", "n": 1}),
+        ({"price": Decimal("NaN")}, {"price": "NaN"}),
+        ({1: "one", "1": "text"}, None),
+        ([Path("x" * 200)] * 120 + [float("nan")], None),
+        ([Decimal("1" * 5000), float("nan")], None),
+    ],
+)
+def test_what_json_would_show_is_shown(value: Any, shown: Any) -> None:
+    """Withheld fields were told, others lost, and the limit did not hold."""
+    assert preview(value) == shown
+
+
+def test_columns_of_one_name_are_not_mixed_up() -> None:
+    """One stood in the place of the other."""
+    arrow: Any = pytest.importorskip("pyarrow")
+    twice = pandas.DataFrame([[1, 2]], columns=["a", "a"])
+    assert preview(twice) is None
+    table = arrow.table([[1], [2], ["x"]], names=["a", "a", "b"])
+    assert preview(table) is None
+    assert rows_of(table) == (["a", "a", "b"], [(1, 2, "x")], 1)
+
+
+def test_a_hidden_field_is_in_no_description() -> None:
+    """The first item of a list told it."""
+    meta = meta_of(
+        "a1",
+        {"content": {"response": [Login(user="u", password="hunter2", rate=1)] * 3}},
+    )
+    assert "hunter2" not in str(meta)
+    assert "user: u" in str(meta)

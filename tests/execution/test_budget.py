@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -56,3 +57,12 @@ def test_a_wrong_number_of_tokens_is_refused(given: Any) -> None:
     """Where the budget is given, not at its end."""
     with pytest.raises(ConfigError, match=r"budget\.tokens"):
         Session(_model("x"), budget=Budget(tokens=given))
+
+
+def test_an_endless_budget_of_tokens_is_none() -> None:
+    """An agent inside could not be asked."""
+    scout = agent("scout", "Looks around.", model=_model("Seen."))
+    outer = _model('[{"tool": "scout", "request": "look"}]', "Done.")
+    budget = Budget(tokens=math.inf)  # pyright: ignore[reportArgumentType]
+    answer = Session(outer, plugins=[scout], budget=budget).run_sync("Look")
+    assert (answer.text, answer.calls[0].value) == ("Done.", "Seen.")

@@ -361,3 +361,50 @@ def test_keys_of_a_deep_value_are_counted_in_one_pass() -> None:
     schema = inlined(schema_of(Node, defs), defs)
     assert unknown_keys(value, schema, schema) == 0
     assert unknown_keys({"below": [], "other": 1}, schema, schema) == 1
+
+
+@pytest.mark.parametrize(
+    ("hint", "text", "made"),
+    [
+        (ipaddress.IPv4Network | ipaddress.IPv6Network, "2001:db8::/32", None),
+        (ipaddress.IPv4Network | str, "example.com", "example.com"),
+        (zoneinfo.ZoneInfo | str, "nowhere", "nowhere"),
+    ],
+)
+def test_a_text_is_what_the_first_class_can_read(
+    hint: Any, text: str, made: Any
+) -> None:
+    """A schema does not check these formats, so the first one always fitted."""
+    change = converter(hint)
+    assert change is not None
+    assert change(text) == (ipaddress.ip_network(text) if made is None else made)
+
+
+class ByName(pydantic.BaseModel):
+    """Its field may be given by its name, which the schema does not have."""
+
+    model_config = pydantic.ConfigDict(populate_by_name=True)
+    xx: int = pydantic.Field(default=0, alias="X")
+
+
+class Other(pydantic.BaseModel):
+    """Has the same name in its schema."""
+
+    xx: int
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "made"),
+    [
+        (ByName | Other, {"xx": 3}, ByName(X=3)),
+        (Large | dict[str, int], {"x": 1, "z": 2}, Large(x=1)),
+        (dict[str, int] | Large, {"x": 1, "z": 2}, {"x": 1, "z": 2}),
+    ],
+)
+def test_a_union_takes_another_class_only_for_keys_that_it_knows(
+    hint: Any, value: Any, made: Any
+) -> None:
+    """Not for keys that a class reads beside its schema, nor a mapping for any."""
+    change = converter(hint)
+    assert change is not None
+    assert change(value) == made
