@@ -285,7 +285,7 @@ def _text_chunks(text: str) -> list[Chunk]:
 
 
 def _is_repeated(item: Mapping[str, Json], frame: Mapping[str, Json]) -> bool:
-    """Return whether an event brings an item again, which must not run twice."""
+    """Return whether an event repeats an item, whose call must run once."""
     given = as_map(frame.get("item"))
     keys = ("type", "call_id", "name", "arguments", "content")
     return bool(given) and all(item.get(key) == given.get(key) for key in keys)
