@@ -139,3 +139,28 @@ def test_an_unknown_word_is_refused() -> None:
     """It says which there are."""
     with pytest.raises(ConfigError, match="show_results: expected one of all, final"):
         _session([], options=Options(show_results="last"))
+
+
+@pytest.mark.parametrize("show", ["all", "final"])
+def test_C25_the_preview_of_what_was_taken_is_not_shown(show: Any) -> None:
+    """It is the value itself, if JSON could hold nearly all of it."""
+
+    @command(effects="read")
+    def figures() -> Any:
+        """The figures."""
+        return {"note": "A figure of the week. " * 20, "mean": float("nan")}
+
+    @command(effects="none")
+    def count(values: Any) -> int:
+        """How many there are."""
+        return len(values)
+
+    calls = (
+        '[{"tool": "figures"}, {"tool": "count", "values": "{{ previous_result }}"}]'
+    )
+    given = [figures, count]
+    with _session(
+        [calls, "ok"], plugins=given, options=Options(show_results=show)
+    ) as it:
+        assert it.run_sync("How many?").calls[1].value == 2
+        assert ("A figure of the week." in _read(it)) == (show == "all")

@@ -45,7 +45,7 @@ def visible_results(
         )
     )
     return [
-        replace(result, stored=True)
+        replace(result, stored=True, preview=None)
         if result.call.id in used
         and not result.warnings
         and size_of(result.value, ALWAYS_SHOWN_BYTES) > ALWAYS_SHOWN_BYTES

@@ -154,7 +154,7 @@ def _as_reference(result: Result) -> Result:
         result.status == "done"
         and size_of(result.value, ALWAYS_SHOWN_BYTES) > ALWAYS_SHOWN_BYTES
     )
-    return replace(result, stored=True) if done else result
+    return replace(result, stored=True, preview=None) if done else result
 
 
 # --- a summary -----------------------------------------------------------------
