@@ -109,13 +109,18 @@ def text_class(hint: Hint) -> dict[str, Json] | None:
     return {"type": "string", "format": found[0], "description": found[1]}
 
 
+def _package(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
 def foreign_context(hint: Hint) -> Hint | None:
     """Return the part of a hint that is another framework's context."""
     cls = typing.get_origin(hint) or hint
+    if cls.__class__ is type and cls.__module__ == "builtins" and cls is hint:
+        return None  # most hints
     bases: tuple[type, ...] = cls.__mro__ if isinstance(cls, type) else ()
     for base in bases:
-        package = base.__module__.partition(".")[0]
-        if base.__name__ in _CONTEXTS and package in _FRAMEWORKS:
+        if base.__name__ in _CONTEXTS and _package(base) in _FRAMEWORKS:
             return hint
     found = map(foreign_context, typing.get_args(hint))
     return next((part for part in found if part is not None), None)
