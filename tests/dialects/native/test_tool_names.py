@@ -20,12 +20,8 @@ WRITTEN = [
     "population:0",
     "default_api:population",
     "default_api.population",
-    "tool.population",
-    "tools.population",
-    "population()",
-    "Population",
     " population\n",
-    "functions.Population<|constrain|>json",
+    "functions.population<|constrain|>json",
 ]
 
 
@@ -43,7 +39,7 @@ def read(name: str, *tools: str, strict: bool = False) -> tuple[str, tuple[str, 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_name_with_something_round_it_is_the_tool_of_that_name(name: str) -> None:
-    """A namespace, an ending, a special token, other case; it is noted."""
+    """A namespace, a number, a special token; it is noted."""
     corrected = name.strip() != "population"
     notes = ("name of a call corrected",) if corrected else ()
     assert read(name, "population", "area") == ("population", notes)
@@ -89,9 +85,11 @@ async def test_such_a_call_of_a_server_is_run(name: str) -> None:
         ("Population", ("population", "Population"), "Population"),
         ("functions.look", ("functions.look", "look"), "functions.look"),
         ("look", ("functions.look", "look"), "look"),
-        # of two that differ in case, neither is meant
-        ("POPULATION", ("population", "Population"), "POPULATION"),
-        ("functions.POPULATION", ("population", "Population"), "functions.POPULATION"),
+        # rule A16: neither case nor letters are corrected in silence
+        ("Population", ("population",), "Population"),
+        ("functions.Population", ("population",), "functions.Population"),
+        ("tool.population", ("population",), "tool.population"),
+        ("population()", ("population",), "population()"),
         # no tool of that name
         ("functions.area", ("population",), "functions.area"),
         ("<|channel|>population", ("population",), "<|channel|>population"),
@@ -100,7 +98,7 @@ async def test_such_a_call_of_a_server_is_run(name: str) -> None:
         ("", ("population",), ""),
     ],
 )
-def test_a_name_is_only_read_as_the_one_tool_that_it_means(
+def test_A16_a_name_is_only_read_as_the_tool_of_that_name(
     name: str, tools: tuple[str, ...], meant: str
 ) -> None:
     """Otherwise it stays as it is, and the error shows it."""
@@ -113,14 +111,14 @@ def test_a_strict_dialect_takes_names_as_they_are() -> None:
 
 
 def test_the_name_of_a_plugin_is_no_models_namespace() -> None:
-    """`tools.delete` of a plugin `tools` ran the `delete` of another one."""
+    """`functions.delete` of such a plugin ran the `delete` of another one."""
     dialect = Native(strict=False)
     delete, scrap = CommandSpec(name="delete"), CommandSpec(name="scrap")
     files = PluginSpec(name="files", commands=(delete,))
-    tools = PluginSpec(name="tools", commands=(scrap,))
-    names = {"delete": ("files", "delete"), "scrap": ("tools", "scrap")}
+    tools = PluginSpec(name="functions", commands=(scrap,))
+    names = {"delete": ("files", "delete"), "scrap": ("functions", "scrap")}
     dialect.native_tools([files, tools], names)
-    call = NativeCall(id="c", name="tools.delete", arguments="{}")
+    call = NativeCall(id="c", name="functions.delete", arguments="{}")
     (read_call,) = dialect.decode(
         Completion(tool_calls=(call,)), next_id=counter()
     ).calls

@@ -39,10 +39,10 @@ VALUE = "value"
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
-_NAMESPACE = re.compile(r"\A(?:functions|tools?|default_api)[.:]")
+_NAMESPACE = re.compile(r"\A(?:functions|default_api)[.:]")
 """What models put before a tool's name: it is the namespace of their training."""
-_SUFFIX = re.compile(r"(?:\(\)|:[0-9]{1,9})\Z")
-"""What they put behind it: empty brackets, or the number of the call."""
+_SUFFIX = re.compile(r":[0-9]{1,9}\Z")
+"""What they put behind it: the number of the call."""
 _SPECIAL = "<|"
 """Beginning of a special token, which a server's parser left in the name."""
 
@@ -230,9 +230,9 @@ class Native:
         return self._tools.get(name.strip(), name.strip())
 
     def _tool(self, name: str) -> str:
-        """Return the one tool that a name means, or the name.
+        """Return the tool of a name, without what servers leave around it.
 
-        A name that was offered is never read as another one.
+        The name itself is never corrected (rule A16): not its case, nor its letters.
         """
         tool = self._as_named(name)
         if self._strict or tool in self._parameters:
@@ -241,15 +241,8 @@ class Native:
         space = _NAMESPACE.match(bare)
         if space and space[0][:-1].casefold() not in self._spaces:
             bare = bare[space.end() :]
-        if (exact := self._as_named(bare)) in self._parameters:
-            return exact
-        folded = bare.casefold()
-        meant = {
-            self._as_named(known)
-            for known in self._parameters
-            if known.casefold() == folded
-        }
-        return meant.pop() if len(meant) == 1 else tool
+        meant = self._as_named(bare)
+        return meant if meant in self._parameters else tool
 
     def _arguments(
         self, native: NativeCall, notes: dict[str, None]

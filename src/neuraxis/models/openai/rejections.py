@@ -48,7 +48,7 @@ _NAMES = {
         "parallel_tool_calls",
     )
 }
-"""Options in any spelling: one that a refusal names is left out, whatever it says."""
+"""Options in any spelling: one that a refusal names and means is left out."""
 _UNKNOWN = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|extra inputs"
     r"|not permitted|not allowed|cannot find field|forbidden",
