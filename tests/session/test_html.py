@@ -225,3 +225,11 @@ def test_an_error_of_a_call_is_shown() -> None:
         page = it.run_sync("go")._repr_html_()
     assert "breaks failed: &lt;script&gt;" in page
     _is_harmless(page)
+
+
+def test_a_short_result_that_json_cannot_hold_is_shown() -> None:
+    """The page had only `<class 'dict'>` of it."""
+    page = html.render_object({"mean": float("nan"), "note": "<b>weekly</b>"})
+    assert "&quot;mean&quot;: &quot;nan&quot;" in page
+    assert "&lt;b&gt;weekly" in page
+    assert "class" not in page

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from html import escape
@@ -15,6 +16,7 @@ from typing import Any
 
 from neuraxis.assets.describe import describe
 from neuraxis.assets.embed import COLUMNS, is_picture, of_root, plain_cell
+from neuraxis.assets.preview import preview
 from neuraxis.assets.rows import rows_of
 from neuraxis.assets.store import AssetStore, ReferenceLost
 from neuraxis.events import Event, MessageSent
@@ -41,7 +43,7 @@ def markdown(text: str) -> str:
 
 
 def render_object(value: Any) -> str:
-    """Return a table or picture as HTML, else its description."""
+    """Return a table, picture or short result as HTML, else its description."""
     if (table := rows_of(value)) is not None:
         return _table(*table)
     if is_picture(value):
@@ -49,6 +51,9 @@ def render_object(value: Any) -> str:
             return _picture(value)
         except (OSError, ValueError):
             pass  # it is described
+    if (shown := preview(value)) is not None:
+        text = json.dumps(shown, ensure_ascii=False, indent=2)
+        return f"<pre>{escape(text)}</pre>"
     return f"<pre>{_short(describe(value), 400)}</pre>"
 
 
