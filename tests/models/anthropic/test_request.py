@@ -223,6 +223,19 @@ async def test_a_refused_signature_is_left_out(server: Server) -> None:
     await model.close()
 
 
+@pytest.mark.parametrize("prompt", [PLAIN, NATIVE])
+async def test_a_refused_cache_mark_is_left_out(server: Server, prompt: Prompt) -> None:
+    """We set it without being asked, so a server that has none must not end the run."""
+    text = "system.0.cache_control: Extra inputs are not permitted"
+    refusal = {"type": "error", "error": {"message": text}}
+    url = server.answers(answer(refusal, 400), wire_scripts.anthropic(Answer()))
+    model = AnthropicModel("m", server=url)
+    assert (await complete(model, prompt)).text == "Hello"
+    marked, bare = ("cache_control" in str(request.body) for request in server.requests)
+    assert (marked, bare) == (True, False)
+    await model.close()
+
+
 async def test_headers_and_address(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

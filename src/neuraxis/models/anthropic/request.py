@@ -199,7 +199,23 @@ def _budget_for_adaptive(body: Body) -> dict[str, Json]:
     return changed
 
 
+def _without_cache_mark(body: Body) -> dict[str, Json]:
+    changed = dict(body)
+    for key in ("system", "tools"):
+        blocks = cast("list[Block]", body.get(key) or [])
+        if blocks and "cache_control" in blocks[-1]:
+            last = {k: v for k, v in blocks[-1].items() if k != "cache_control"}
+            changed[key] = [*blocks[:-1], last]
+    return changed
+
+
 PARTS = (
+    OptionalPart(
+        # servers that translate this API into another may not know it
+        name="cache mark",
+        words=re.compile(r"cache.?control", re.IGNORECASE),
+        remove=_without_cache_mark,
+    ),
     OptionalPart(
         name="thinking of earlier turns",
         words=re.compile(r"signature|thinking.{0,3} blocks", re.IGNORECASE),
