@@ -6,9 +6,11 @@ Each run is one request, three commands in three turns of the model, and an answ
 fsync takes 1, 4 and 10 ms (a shim, built with cc and loaded before everything else;
 without a compiler the disk's own time is measured). Memory and disk take turns in one
 process. Printed for 50 and 500 runs at once: runs a second, the share of the memory's
-throughput, flushes, what one run took longer in flushes (the difference of the median
-run, divided by the time of a flush), and the longest stop of the event loop: how long
-one callback held it. (Where 500 runs begin in one moment, 500 callbacks are ready, and
+throughput, the flushes of all runs divided by their number, the flushes that ended
+while one run waited for the journal (the median run, and the most), how much longer the
+median run took than in memory, divided by the time of a flush (the processor, which
+takes turns between all runs, is in this one too), and the longest stop of the event
+loop: how long one callback held it. (Where 500 runs begin in one moment, 500 callbacks are ready, and
 the last of them waits for all others, in memory too.)
 
 NEURAXIS_LANGGRAPH and NEURAXIS_PYDANTIC_AI name interpreters that have these peers:
@@ -35,14 +37,14 @@ SHIM = r"""
 #include <stdlib.h>
 #include <time.h>
 #include <sys/types.h>
-static long flushes;
-long flush_count(void) { return __atomic_load_n(&flushes, __ATOMIC_RELAXED); }
+static long ended;
+long flush_count(void) { return __atomic_load_n(&ended, __ATOMIC_RELAXED); }
 static int wait_for_disk(void) {
     const char *text = getenv("FSYNC_MS");
     long us = text ? (long)(atof(text) * 1000) : 0;
     struct timespec left = {us / 1000000, us % 1000000 * 1000};
-    __atomic_add_fetch(&flushes, 1, __ATOMIC_RELAXED);
     nanosleep(&left, 0);
+    __atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
     return 0;
 }
 int fsync(int fd) { return wait_for_disk(); }
@@ -93,6 +95,20 @@ def _flushes() -> int:
 # --- who is measured ----------------------------------------------------------------
 
 
+def count_waits(journal: Any) -> dict[str, int]:
+    """Flushes that end while a session waits for its journal, by session."""
+    waited: dict[str, int] = {}
+    settled = journal.settled
+
+    async def counted(session: str) -> None:
+        before = _flushes()
+        await settled(session)
+        waited[session] = waited.get(session, 0) + _flushes() - before
+
+    journal.settled = counted
+    return waited
+
+
 def neuraxis_work(folder: Path | None) -> tuple[Any, Any]:
     from neuraxis import Session, command
     from neuraxis.journal import open_journal
@@ -117,7 +133,7 @@ def neuraxis_work(folder: Path | None) -> tuple[Any, Any]:
         assert all(call.status == "done" for call in answer.calls), answer
 
     SETTINGS = Settings()
-    return run, (lambda: None) if journal is None else journal.close
+    return run, journal
 
 
 async def langgraph_work(folder: Path) -> tuple[Any, Any]:
@@ -183,9 +199,12 @@ async def ours(count: int, rounds: int) -> list[dict[str, Any]]:
         for place in (("memory", "disk"), ("disk", "memory"))[turn % 2]:
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
-                work, close = neuraxis_work(folder if place == "disk" else None)
+                work, journal = neuraxis_work(folder if place == "disk" else None)
+                waited = {} if journal is None else count_waits(journal)
                 pair[place] = await measure(work, count)
-                close()
+                pair[place]["waited"] = sorted(waited.values())
+                if journal is not None:
+                    journal.close()
         found.append(pair)
     return found[1:]
 
@@ -228,7 +247,10 @@ def build_shim(folder: Path) -> str | None:
 
 
 def table(shim: str | None, rounds: int) -> None:
-    print("held at once  memory/s  disk/s  share  flushes  added  stop ms (memory)")
+    print(
+        "held at once  memory/s  disk/s  share  flushes  waited  most  longer  "
+        "stop ms (memory)"
+    )
     for held in HELD:
         for count in AT_ONCE:
             pairs = child(sys.executable, shim, held, "ours", count, rounds)
@@ -247,9 +269,11 @@ def table(shim: str | None, rounds: int) -> None:
                 for place in ("memory", "disk")
             }
             flushes = pairs[-1]["disk"]["flushes"]
+            waited = [number for pair in pairs for number in pair["disk"]["waited"]]
             print(
                 f"{held:2} ms {count:7} {best['memory']:9.0f} {best['disk']:7.0f} "
-                f"{share:6.0%} {flushes:8.2f} {added * 1000 / held:6.1f} "
+                f"{share:6.0%} {flushes:8.2f} {statistics.median(waited):7.0f} "
+                f"{max(waited):5} {added * 1000 / held:7.1f} "
                 f"{stop['disk'] * 1000:8.0f} ({stop['memory'] * 1000:.0f})"
             )
         for name, variable in (
