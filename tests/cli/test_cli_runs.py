@@ -503,3 +503,8 @@ def test_a_continued_session_is_told_to_name_its_server_again(
     assert told in continued("openai:gpt-x").stderr
     again = continued("openai:gpt-x", "--base-url", "http://127.0.0.1:9/v1")
     assert "with openai:gpt-x\n" in again.stderr
+
+
+def test_each_built_in_kind_of_model_has_its_words(here: Path) -> None:
+    """No kind that ships with Neuraxis is listed as from elsewhere."""
+    assert "from an installed package" not in neuraxis("models", "list").stdout

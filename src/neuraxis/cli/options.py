@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from neuraxis.cli.display.text import echo
 from neuraxis.cli.standard_output import kept_for_answers
+from neuraxis.dialects import DIALECTS
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, nearest, quote, why_unusable
 from neuraxis.specs import Json
@@ -72,7 +73,7 @@ _OPTIONS: Mapping[str, Callable[[Any], Any]] = {
     ),
     "dialect": click.option(
         "--dialect",
-        type=click.Choice(("intents", "envelope_v1", "envelope_v2", "native")),
+        type=click.Choice(DIALECTS),
         help="The format in which the model writes calls.",
     ),
     "instructions": click.option(
