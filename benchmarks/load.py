@@ -10,8 +10,8 @@ throughput, the flushes of all runs divided by their number, the flushes that en
 while one run waited for the journal (the median run, and the most), how much longer the
 median run took than in memory, divided by the time of a flush (the processor, which
 takes turns between all runs, is in this one too), and the longest stop of the event
-loop: how long one callback held it. (Where 500 runs begin in one moment, 500 callbacks are ready, and
-the last of them waits for all others, in memory too.)
+loop: how long one callback held it. (Where 500 runs begin in one moment, 500 callbacks
+are ready, and the last of them waits for all others, in memory too.)
 
 NEURAXIS_LANGGRAPH and NEURAXIS_PYDANTIC_AI name interpreters that have these peers:
 langgraph with AsyncSqliteSaver, pydantic-ai in memory (it has no journal).
