@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from neuraxis.execution.budget import Budget
     from neuraxis.messages import Call, CallError, Result
     from neuraxis.plugins.context import Context
-    from neuraxis.plugins.functions.command import command
+    from neuraxis.plugins.functions.command import command, plugin_from
     from neuraxis.policy.rules import Policy, Rule
     from neuraxis.prose import Prose
     from neuraxis.references.asset_ref import AssetRef
@@ -73,6 +73,7 @@ _WHERE = {
     "delete_session": "neuraxis.session.past.delete",
     "list_sessions": "neuraxis.session.past.waiting",
     "open_questions": "neuraxis.session.past.waiting",
+    "plugin_from": "neuraxis.plugins.functions.command",
     "run_many": "neuraxis.session.batch",
 }
 
@@ -109,6 +110,7 @@ __all__ = [
     "delete_session",
     "list_sessions",
     "open_questions",
+    "plugin_from",
     "run_many",
 ]
 

@@ -373,8 +373,8 @@ def _renaming(spec: PluginSpec) -> str:
         return "give one of them another with name="
     if spec.generation == "python":
         return (
-            "write @command(name=...) above one of two functions, rename one of two "
-            "classes or files; a class can be used only once in a session"
+            "write @command(name=...) above one of two functions; give one of two "
+            "objects, classes or modules another name: plugin_from(OBJECT, name=...)"
         )
     return "write another `name:` in one of them, or config.name where that is set"
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from neuraxis import Session, command, plugin_from
 from neuraxis.errors import ConfigError
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.functions.instances import make_instance
 
 CONFIG: dict[str, Any] = {"region": "eu"}
@@ -120,3 +122,41 @@ def test_what_the_constructor_raises_comes_out() -> None:
     """It is the author's own."""
     with pytest.raises(KeyError, match="own"):
         make_instance(Failing, lambda: CONFIG)
+
+
+class Shelf:
+    """A shelf."""
+
+    def __init__(self, goods: str) -> None:
+        self.goods = goods
+
+    @command(effects="none")
+    def look(self) -> str:
+        """Look at it."""
+        return self.goods
+
+
+def test_two_objects_of_one_class_have_names_of_their_own() -> None:
+    """A program connects to two databases of one kind; each call reaches its own."""
+    plugins = [
+        plugin_from(Shelf("apples"), name="fruit"),
+        plugin_from(Shelf("bread"), name="bakery"),
+    ]
+    reply = '[{"tool": "fruit.look"}, {"tool": "bakery.look"}]'
+    with Session(model=ScriptedModel([reply, "done"]), plugins=plugins) as session:
+        answer = session.run_sync("Look.")
+    assert [result.value for result in answer.calls] == ["apples", "bread"]
+
+
+def test_the_refusal_of_two_objects_says_how_to_name_them() -> None:
+    """The person who lists both sees what to write."""
+    with pytest.raises(ConfigError, match=r"plugin_from\(OBJECT, name="):
+        Session(model=ScriptedModel([]), plugins=[Shelf("a"), Shelf("b")])
+
+
+def test_a_plugin_keeps_its_name() -> None:
+    """A second name is refused, not ignored."""
+    made = plugin_from(Shelf("a"), name="one")
+    assert plugin_from(made) is made
+    with pytest.raises(ConfigError, match="got a plugin, which has the name 'one'"):
+        plugin_from(made, name="two")

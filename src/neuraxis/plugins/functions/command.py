@@ -23,7 +23,13 @@ from neuraxis.plugins.functions.caller import Caller, caller_of
 from neuraxis.plugins.functions.docstring import Docstring, read_docstring
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, Hint
-from neuraxis.plugins.functions.hints import Defs, inlined, schema_of, understand
+from neuraxis.plugins.functions.hints import (
+    Defs,
+    inlined,
+    put_default,
+    schema_of,
+    understand,
+)
 from neuraxis.plugins.functions.instances import close_of, make_instance
 from neuraxis.plugins.functions.source_location import Spot, place_of, spot_of, where_of
 from neuraxis.plugins.functions.validate import (
@@ -158,14 +164,25 @@ def plugin_from(
 ) -> Plugin:
     """Create a plugin from a function, class, instance, module or list.
 
-    A class is made without arguments, or with `config` where its constructor takes
-    one.
+    Two objects of one class need two names:
+    `plugins=[plugin_from(Db(a), name="sales"), plugin_from(Db(b), name="stock")]`.
+
+    Args:
+        source: a class is made without arguments, or with `config` if its constructor
+            takes one; a list has functions.
+        name: default: the name of the function, class or module.
+        config: the plugin's configuration.
 
     Raises:
         ManifestError: a hint cannot be understood, a name is taken twice.
         ConfigError: the source is none of these, or marks no command.
     """
     if isinstance(source, Plugin):
+        if name not in (None, source.spec.name):
+            raise ConfigError(
+                f"plugin_from: name: expected a function, object, class or module to "
+                f"call {name!r}, got a plugin, which has the name {source.spec.name!r}"
+            )
         return source
     if isinstance(source, list | tuple):
         functions = list(cast("Sequence[Callable[..., Any]]", source))
@@ -348,7 +365,7 @@ def _described(caller: Caller, options: Options, doc: Docstring) -> dict[str, Js
         if text := doc.names.get(name):
             schema["description"] = text
         if name in caller.defaults:
-            _put_default(schema, caller.defaults[name])
+            put_default(schema, caller.defaults[name])
         if name in options.asset_refs or _may_be_stored(schema, defs):
             schema["x-asset-ref"] = True
         mark(schema, name, options)
@@ -481,19 +498,3 @@ def _response(hint: Hint, doc: Docstring) -> dict[str, Json] | None:
     if doc.returns and "description" not in schema:
         schema["description"] = doc.returns
     return schema
-
-
-def _put_default(schema: dict[str, Json], default: Any) -> None:
-    """Add the default if it is JSON that the type accepts."""
-    if default is None:
-        kind = schema.get("type")
-        if isinstance(kind, list) or any(
-            part == {"type": "null"} for part in schema.get("anyOf", ())
-        ):
-            schema["default"] = None
-        return
-    plain = getattr(default, "value", default)
-    if isinstance(plain, str | int | float | bool):
-        schema["default"] = plain
-    elif isinstance(plain, list | tuple | dict) and not plain:
-        schema["default"] = {} if isinstance(plain, dict) else []

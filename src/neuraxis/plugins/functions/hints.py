@@ -394,3 +394,19 @@ def _opaque(hint: Hint) -> dict[str, Json]:
             raise NoType(hint)
         name = public_names(str(hint))
     return {"x-type": name, "not": {}, "x-asset-ref": True}
+
+
+def put_default(schema: dict[str, Json], default: Any) -> None:
+    """Add the default if it is JSON that the type accepts."""
+    if default is None:
+        kind = schema.get("type")
+        if isinstance(kind, list) or any(
+            part == {"type": "null"} for part in schema.get("anyOf", ())
+        ):
+            schema["default"] = None
+        return
+    plain = getattr(default, "value", default)
+    if isinstance(plain, str | int | float | bool):
+        schema["default"] = plain
+    elif isinstance(plain, list | tuple | dict) and not plain:
+        schema["default"] = {} if isinstance(plain, dict) else []
