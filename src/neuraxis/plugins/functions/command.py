@@ -26,6 +26,7 @@ from neuraxis.plugins.functions.hint_kinds import UNREADABLE, Hint
 from neuraxis.plugins.functions.hints import (
     Defs,
     inlined,
+    may_be_stored,
     put_default,
     schema_of,
     understand,
@@ -51,7 +52,6 @@ from neuraxis.schema.annotations import (
     FLAGS,
     no_file_use,
 )
-from neuraxis.schema.navigate import arms, as_node, kinds, resolved
 from neuraxis.specs import CommandSpec, EffectKind, Effects, Json, PluginSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,8 +60,6 @@ _EMPTY: Any = inspect.Parameter.empty
 _NO_DOC = Docstring()
 _CHECKED = (str, int, float, bool)
 """Types whose defaults are checked."""
-_REMARKS = frozenset({"title", "description", "default", "examples"})
-"""Schema keys that leave a value of any type."""
 _NAMING = ("asset_refs", *FLAGS, FILE_WORD)
 """Options of `@command` that name parameters."""
 
@@ -178,12 +176,12 @@ def plugin_from(
         ConfigError: the source is none of these, or marks no command.
     """
     if isinstance(source, Plugin):
-        if name not in (None, source.spec.name):
-            raise ConfigError(
-                f"plugin_from: name: expected a function, object, class or module to "
-                f"call {name!r}, got a plugin, which has the name {source.spec.name!r}"
-            )
-        return source
+        if name in (None, source.spec.name):
+            return source
+        raise ConfigError(
+            f"plugin_from: name: expected a function, object, class or module to "
+            f"call {name!r}, got a plugin, which has the name {source.spec.name!r}"
+        )
     if isinstance(source, list | tuple):
         functions = list(cast("Sequence[Callable[..., Any]]", source))
         check_functions(functions)
@@ -204,6 +202,13 @@ def plugin_from(
         options = options_of(function)
         title = name or options.name or function.__name__
         return _plugin(title, None, [function], where_of(function), None, source)
+    return _from_object(source, name, config)
+
+
+def _from_object(
+    source: Any, name: str | None, config: Mapping[str, Json] | None
+) -> Plugin:
+    """Create a plugin from the marked methods of an object, or of a class."""
     instance = (
         make_instance(source, lambda: config or {})
         if isinstance(source, type)
@@ -366,7 +371,7 @@ def _described(caller: Caller, options: Options, doc: Docstring) -> dict[str, Js
             schema["description"] = text
         if name in caller.defaults:
             put_default(schema, caller.defaults[name])
-        if name in options.asset_refs or _may_be_stored(schema, defs):
+        if name in options.asset_refs or may_be_stored(schema, defs):
             schema["x-asset-ref"] = True
         mark(schema, name, options)
         properties[name] = schema
@@ -383,24 +388,6 @@ def _described(caller: Caller, options: Options, doc: Docstring) -> dict[str, Js
         "parameters": inlined(parameters, defs) if defs.schemas else parameters,
         "response": _response(caller.returns, doc),
     }
-
-
-def _may_be_stored(schema: Mapping[str, Json], defs: Defs) -> bool:
-    """Return whether a parameter's values may be too large to be shown.
-
-    The model sees only a reference to such a list, mapping or object.
-    """
-    root: dict[str, Json] = {"$defs": defs.schemas}
-    schemas = arms(resolved(schema, root), root)
-    items = [resolved(as_node(node.get("items")) or {}, root) for node in schemas]
-    if any("asset_id" in node.get("properties", ()) for node in (*schemas, *items)):
-        return False  # its own field would be read as a reference
-    return any(
-        node.get("format") == "byte"
-        or not {"array", "object"}.isdisjoint(kinds(node))
-        or node.keys() <= _REMARKS
-        for node in schemas
-    )
 
 
 def _warnings(

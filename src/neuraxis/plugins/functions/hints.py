@@ -39,8 +39,11 @@ from neuraxis.plugins.functions.mapping_keys import key_schema
 from neuraxis.plugins.functions.pydantic_hints import is_pydantic, json_schema
 from neuraxis.schema.annotations import CLASS_KEY, KEYS_KEY
 from neuraxis.schema.builders import json_names, literal_of, tag_of, union_of
+from neuraxis.schema.navigate import arms, as_node, kinds, resolved
 from neuraxis.specs import Json
 
+_REMARKS = frozenset({"title", "description", "default", "examples"})
+"""Schema keys that leave a value of any type."""
 _PARTS = frozenset({*UNIONS, *LISTS, *SETS, *MAPPINGS, tuple})
 """Generics of which only the parts can be invalid."""
 _SAID = (str, int, float, bytes, enum.Enum)
@@ -410,3 +413,21 @@ def put_default(schema: dict[str, Json], default: Any) -> None:
         schema["default"] = plain
     elif isinstance(plain, list | tuple | dict) and not plain:
         schema["default"] = {} if isinstance(plain, dict) else []
+
+
+def may_be_stored(schema: Mapping[str, Json], defs: Defs) -> bool:
+    """Return whether a parameter's values may be too large to be shown.
+
+    The model sees only a reference to such a list, mapping or object.
+    """
+    root: dict[str, Json] = {"$defs": defs.schemas}
+    schemas = arms(resolved(schema, root), root)
+    items = [resolved(as_node(node.get("items")) or {}, root) for node in schemas]
+    if any("asset_id" in node.get("properties", ()) for node in (*schemas, *items)):
+        return False  # its own field would be read as a reference
+    return any(
+        node.get("format") == "byte"
+        or not {"array", "object"}.isdisjoint(kinds(node))
+        or node.keys() <= _REMARKS
+        for node in schemas
+    )
