@@ -208,7 +208,7 @@ def plugin_from(
 def _from_object(
     source: Any, name: str | None, config: Mapping[str, Json] | None
 ) -> Plugin:
-    """Create a plugin from the marked methods of an object, or of a class."""
+    """Create a plugin from the marked methods of an object or class."""
     instance = (
         make_instance(source, lambda: config or {})
         if isinstance(source, type)
