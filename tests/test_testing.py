@@ -337,6 +337,7 @@ def test_a_connection_is_used_where_it_was_made_without_a_thread() -> None:
     assert call(command(effects="read", blocking=False)(one), "one").value == 1
     assert call(later, "later").value == 1
     in_a_thread = call(command(effects="read")(one), "one").error
+    db.close()
     assert in_a_thread is not None
     assert "same thread" in in_a_thread.message
 
