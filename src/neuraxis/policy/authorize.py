@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.planning.plan import Step
@@ -27,7 +29,6 @@ from neuraxis.policy.deferred_questions import Waits
 from neuraxis.policy.files.file_names import is_document
 from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
-from neuraxis.policy.provenance.file_labels import label_of_file
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, describe
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.sending import host_of, sent_values
@@ -75,8 +76,7 @@ def _answers(facts: Facts, gate: Gate) -> Label:
     label = origins.answers(step, facts.traced)
     if marks.files:
         stays = facts.named("change", "move", "remove")
-        given = origins, gate.workspace, gate.files
-        kept = OWN.union(*(label_of_file(*given, path) for path in stays))
+        kept = OWN.union(*(gate.label_of_file(path) for path in stays))
         moved = any(use == "remove" for _, use in marks.files)
         origins.keeps(step.call.id, kept, moved=moved)
     for _, value in sent_values(facts.arguments, marks.sends_out):
@@ -148,9 +148,9 @@ async def ask_about_files(
     decision = Decision(
         verdict="ask", reason=reason, offers=tuple(filter(None, offers))
     )
-    facts = Facts(step=step, arguments=files)
-    each = [Facts(step=step, arguments={d: p}) for d, of in held.items() for p in of]
-    refuses = tuple(key_of(one) for one in each)
+    facts = Facts(step=step, arguments=files, workspace=gate.workspace)
+    each: list[Json] = [{done: path} for done, of in held.items() for path in of]
+    refuses = tuple(key_of(replace(facts, arguments=one)) for one in each)
     if is_allowed(facts, decision, gate, refuses):
         return ""
     if gate.approve is None:

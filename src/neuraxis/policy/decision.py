@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path as File
 from typing import Literal, cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from neuraxis import call_errors
 from neuraxis.messages import CallError, Path
 from neuraxis.planning.plan import Step
 from neuraxis.plugins.registry import Command
+from neuraxis.policy.provenance.file_labels import Known
 from neuraxis.policy.provenance.labels import Traced
-from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import leaves
-from neuraxis.sandbox.files.history import FileHistory, Use
+from neuraxis.sandbox.files.history import Use
 from neuraxis.schema.annotations import Annotations, FileUse
 from neuraxis.specs import Json
 
@@ -55,17 +54,13 @@ def declaration_of(command: Command) -> str:
     return call_errors.only_reads(command.spec.name, of_server=of_server)
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class Facts(Known, frozen=True, kw_only=True):
     """One call, and what the runtime knows of its values and files."""
 
     step: Step
     arguments: Json
     """Resolved, without references."""
     traced: Sequence[Traced] = ()
-    origins: Origins = field(default_factory=Origins)
-    workspace: File = File()
-    files: FileHistory | None = None
-    """What is known of the workspace's files; None: no file is protected."""
     own: Sequence[tuple[str, Use, str]] = ()
     """Files of the user's that it would change: how, and why that needs a yes."""
 

@@ -7,10 +7,9 @@ passes it on. `evaluate_policy` is what it says of one step and its files.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
 from neuraxis.assets.store import AssetStore
@@ -20,12 +19,12 @@ from neuraxis.planning.plan import Step
 from neuraxis.policy.approvals import Approvals
 from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.deferred_questions import Later
-from neuraxis.policy.provenance.tracker import Origins
+from neuraxis.policy.provenance.file_labels import Known
 from neuraxis.policy.rules import Policy
 from neuraxis.policy.three_rules import offers_of
 from neuraxis.policy.trace import trace
 from neuraxis.policy.unknown_calls import UnknownCalls
-from neuraxis.sandbox.files.history import FileHistory, Use
+from neuraxis.sandbox.files.history import Use
 from neuraxis.specs import Json
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
@@ -36,7 +35,7 @@ class NobodyToAsk(Exception):
     """What `approve` raises where nobody can be asked; says why."""
 
 
-class Gate(Struct, frozen=True, kw_only=True):
+class Gate(Known, frozen=True, kw_only=True):
     """The part of a run that decides whether a step may run."""
 
     policy: Policy
@@ -44,20 +43,16 @@ class Gate(Struct, frozen=True, kw_only=True):
     """Looked into for values that a call refers to."""
     emit: Callable[[Event], None]
     """Tells the journal what was asked and answered."""
-    workspace: Path
     approve: Approve | None = None
     """None: nobody can be asked."""
-    origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
-    refused: list[str] = []
+    refused: list[str] = field(default_factory=list[str])
     """The ids of questions that a person said no to in this run."""
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Waits until what was emitted is on disk; None: there is no disk."""
     later: Later | None = None
     """Questions that wait for an answer; None: none may."""
-    files: FileHistory | None = None
-    """What is known of the workspace's files; None: no file is protected."""
 
 
 def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:

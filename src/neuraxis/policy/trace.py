@@ -12,7 +12,6 @@ from pathlib import Path as File
 
 from neuraxis.planning.plan import ITEM, refs_of
 from neuraxis.policy.decision import Facts
-from neuraxis.policy.provenance.file_labels import label_of_file
 from neuraxis.policy.provenance.labels import FILES, OWN, How, Traced
 from neuraxis.policy.provenance.words import is_own, leaves
 from neuraxis.references.path import walk
@@ -70,9 +69,8 @@ def _contents(facts: Facts) -> Iterator[Traced]:
             uses.append((place, ".", use))  # who names none reads the whole workspace
     for place, path, use in uses:
         label = OWN
-        if use in ("read", "run"):
-            given_files = facts.origins, facts.workspace, facts.files
-            label = label_of_file(*given_files, path, run=use == "run")
+        if use in ("read", "run"):  # a script reads the whole workspace
+            label = facts.label_of_file("." if use == "run" else path)
         if label:
             yield Traced(path=place, value=path, label=label, how="file")
         elif _has_near(facts.workspace, path):

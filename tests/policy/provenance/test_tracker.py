@@ -10,7 +10,7 @@ from neuraxis import Policy, Rule, Session, command
 from neuraxis.events import ApprovalAsked, CallFinished, CallStarted, Event
 from neuraxis.messages import Result
 from neuraxis.models.scripted import ScriptedModel
-from neuraxis.policy.provenance.file_labels import label_of_file
+from neuraxis.policy.provenance.file_labels import Known
 from neuraxis.policy.provenance.labels import Origin, is_outside, to_tell
 from neuraxis.policy.provenance.replay import replay
 from neuraxis.policy.provenance.tracker import Origins
@@ -459,7 +459,8 @@ def test_going_on_later_knows_what_the_calls_were_made_of() -> None:
     origins = Origins()
     replay(origins, [started])
     assert is_outside(origins.results["a2"])
-    assert is_outside(label_of_file(origins, Path("w"), None, "notes/x.py"))
+    known = Known(origins=origins, workspace=Path("w"))
+    assert is_outside(known.label_of_file("notes/x.py"))
 
 
 def test_going_on_later_knows_nothing_of_what_was_given_up() -> None:

@@ -1,9 +1,11 @@
-"""Labels of the workspace's files: where they came from."""
+"""What is known of the workspace's files: where they came from."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path as File
+
+from msgspec import Struct, field
 
 from neuraxis.policy.provenance.labels import FILES, OWN, Label
 from neuraxis.policy.provenance.tracker import Origins
@@ -15,32 +17,39 @@ IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".pyd")
 """Files that a script may load as code without naming them."""
 
 
-def label_of_file(
-    origins: Origins,
-    workspace: File,
-    files: FileHistory | None,
-    path: str,
-    *,
-    run: bool = False,
-) -> Label:
-    """Return the label of a file or folder; `run`: a script's input.
+class Known(Struct, frozen=True, kw_only=True):
+    """What the runtime knows of origins and of the workspace's files."""
 
-    What the runtime did not write for the user, or somebody changed since, is outside.
-    """
-    name = "." if run else normal(path)
-    full = workspace / name
+    workspace: File
+    origins: Origins = field(default_factory=Origins)
+    files: FileHistory | None = None
+    """What is known of the workspace's files; None: no file is protected."""
 
-    def is_known(name: str) -> bool:
-        return name in origins.files and (files is None or files.is_as_left(name))
+    def is_own(self, name: str) -> bool:
+        """Whether the runtime wrote a file as a whole, unchanged since."""
+        return self.files is not None and self.files.is_own(name)
 
-    if full.is_dir():
-        label = OWN.union(*origins.files.values())
-        there = (File(at, one) for at, _, names in walk_tree(full) for one in names)
-        inside = (os.path.relpath(one, workspace) for one in there)
-        return label if all(is_known(normal(one)) for one in inside) else label | FILES
-    if is_known(name):
-        return origins.files[name]
-    return FILES if os.path.lexists(full) else OWN
+    def _is_left(self, name: str) -> bool:
+        """Whether this session wrote a file, unchanged since."""
+        files = self.files
+        return name in self.origins.files and (files is None or files.is_as_left(name))
+
+    def label_of_file(self, path: str) -> Label:
+        """Return the label of a file; of a folder that of all files.
+
+        What the runtime did not write for the user, or somebody changed since, is
+        outside.
+        """
+        labels, name = self.origins.files, normal(path)
+        full = self.workspace / name
+        if full.is_dir():
+            there = (File(at, one) for at, _, names in walk_tree(full) for one in names)
+            inside = (normal(os.path.relpath(one, self.workspace)) for one in there)
+            others = () if all(map(self._is_left, inside)) else FILES
+            return OWN.union(*labels.values(), others)
+        if self._is_left(name):
+            return labels[name]
+        return FILES if os.path.lexists(full) else OWN
 
 
 def copied_code(origins: Origins, path: str) -> Label:
