@@ -64,13 +64,10 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         workspace=gate.workspace,
         files=gate.files,
     )
-    traced = trace(facts)
-    own = [*_own_files(facts)] if facts.marks.files else []
-    if traced or own:
-        facts = replace(facts, traced=traced, own=own)
+    facts = replace(facts, traced=trace(facts), own=[*_own_files(facts)])
     plugin, spec = step.command.plugin.name, step.command.spec
     decision = gate.policy.decide(plugin, spec, arguments, facts)
-    if own and decision.verdict != "deny" and not decision.frees_files:
+    if decision.verdict != "deny" and not decision.frees_files:
         decision = _with_files(decision, facts)
     return decision, facts
 
@@ -91,7 +88,7 @@ def _with_files(decision: Decision, facts: Facts) -> Decision:
     risky = [one for one in facts.own if one[2]]
     if files is None or not (risky or (facts.own and decision.verdict == "ask")):
         return decision
-    whys, way_out = [decision.reason] if decision.reason else [], decision.way_out
+    whys, way_out = [decision.reason], decision.way_out
     if risky:
         path, use, why = risky[0]
         whys.insert(0, why)
@@ -100,5 +97,5 @@ def _with_files(decision: Decision, facts: Facts) -> Decision:
             offers = offers_of(facts)
     if step.command.is_builtin:
         whys.insert(1, can_be_undone(durable=files.store.is_durable))
-    reason = "; ".join(whys)
+    reason = "; ".join(filter(None, whys))
     return Decision(verdict="ask", reason=reason, way_out=way_out, offers=offers)

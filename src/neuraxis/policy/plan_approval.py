@@ -1,4 +1,4 @@
-"""Ask once for approval of several calls of a plan, or of a guessed plan.
+"""Ask once for approval of several calls, or of a guessed plan.
 
 The question shows each call that needs a yes and whose arguments are known by now, and
 the yes is one for each of these exact calls, once. What is not known yet, and code, is
@@ -153,7 +153,7 @@ def _singly(step: Step, gate: Gate) -> list[Step]:
 
 
 async def confirm_guessed(steps: Sequence[Step], gate: Gate) -> str:
-    """Ask a person about a guessed plan before its first step; return why not.
+    """Ask a person about a guessed plan; return why not.
 
     Raises:
         Waits: a call of it waits for the answer.
@@ -200,7 +200,7 @@ async def _ask_about_guessed(
 
 
 def _is_due(step: Step, gate: Gate) -> bool:
-    """Whether a step does more than read, write new files and run scripts."""
+    """Whether a step does more than read, create or run files."""
     effects = step.command.spec.effects
     if effects.readonly or gate.approvals.always(step.tool):
         return False

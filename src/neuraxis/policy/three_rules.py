@@ -130,8 +130,7 @@ def _out(
     words = describe(label), private_in(label)
     reason = call_errors.asks_out(paths, host, *words, is_said=is_said)
     some = call_errors.offer_host(host) if "." in host else ""
-    offers = tuple(filter(None, (some, *offers_of(facts))))
-    return _asks(facts, reason, call_errors.out_way_out(target), offers)
+    return _asks(facts, reason, call_errors.out_way_out(target), some)
 
 
 # --- Deeds ----------------------------------------------------------------------------
@@ -218,7 +217,7 @@ def _is_unsaid(item: Traced, facts: Facts) -> bool:
 def _deed(facts: Facts, reason: str) -> Decision:
     uses = {use for _, use in facts.marks.files}
     way_out = call_errors.deed_way_out(facts.step.tool, uses)
-    decision = _asks(facts, reason, way_out, offers_of(facts))
+    decision = _asks(facts, reason, way_out)
     return replace(decision, way_out=decision.way_out + _undeclared(facts))
 
 
@@ -231,7 +230,7 @@ def _undeclared(facts: Facts) -> str:
 
 def offers_of(facts: Facts) -> tuple[str, ...]:
     """Offer the calls with these recipients and files, then every call."""
-    marks = facts.marks
+    marks, tool = facts.marks, facts.step.tool
     given: list[tuple[Path, Json]] = []
     found: list[tuple[Path, Json]] = [((), facts.arguments)]
     others = False
@@ -243,20 +242,18 @@ def offers_of(facts: Facts) -> tuple[str, ...]:
             found += reversed(parts)
         else:
             others = True
+    own = bool(facts.own) if marks.changes_files else None
+    offers = [call_errors.offer_calls(tool, own=own)]
     # a file that was moved or deleted cannot be so again
-    is_once = not given or facts.named("run", "move", "remove")
-    some = "" if is_once else _every(facts, given, others=others)
-    return tuple(filter(None, (some, _every(facts))))
+    if given and not facts.named("run", "move", "remove"):
+        some = call_errors.offer_calls(tool, given, others=others, own=own)
+        offers.insert(0, some)
+    return tuple(filter(None, offers))
 
 
-def _every(
-    facts: Facts, given: Sequence[tuple[Path, Json]] = (), *, others: bool = False
-) -> str:
-    own = bool(facts.own) if facts.marks.changes_files else None
-    return call_errors.offer_calls(facts.step.tool, given, others=others, own=own)
-
-
-def _asks(facts: Facts, reason: str, way_out: str, offers: tuple[str, ...]) -> Decision:
+def _asks(facts: Facts, reason: str, way_out: str, host: str = "") -> Decision:
+    """Ask for approval of the call; `host`: the offer of its host."""
     if not facts.origins.request:  # no user who could ask for it
         way_out = call_errors.yes_way_out(facts.step.tool)
+    offers = tuple(filter(None, (host, *offers_of(facts))))
     return Decision(verdict="ask", reason=reason, way_out=way_out, offers=offers)

@@ -35,7 +35,7 @@ class Known(Struct, frozen=True, kw_only=True):
         return name in self.origins.files and (files is None or files.is_as_left(name))
 
     def label_of_file(self, path: str) -> Label:
-        """Return the label of a file; of a folder that of all files.
+        """Return a file's label; of a folder, that of every file.
 
         What the runtime did not write for the user, or somebody changed since, is
         outside.
