@@ -32,7 +32,6 @@ from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, describe
 from neuraxis.policy.reconcile import settle_earlier
 from neuraxis.policy.sending import host_of, sent_values
-from neuraxis.sandbox.files.versions import VersionStore
 from neuraxis.specs import Json
 
 
@@ -47,11 +46,13 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     decision, facts = evaluate_policy(step, arguments, gate)
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
-    if no := own_no(step.call.id, gate):
+    no = own_no(step.call.id, gate)
+    if not no and decision.verdict == "ask":
+        no = await _ask(decision, facts, gate)
+    if no:
         gate.approvals.said_no.add(key_of(facts))
-        raise _refused(no, decision, step)
-    if decision.verdict == "ask":
-        await _ask(decision, facts, gate)
+        why = call_errors.refused(no, decision.way_out)
+        raise Refused(call_errors.denied(step.call.target, why))
     if decision.frees_files:
         gate.approvals.free.add(step.call.id)
     if gate.files is not None:
@@ -93,12 +94,13 @@ def _answers(facts: Facts, gate: Gate) -> Label:
     return label
 
 
-async def _ask(decision: Decision, facts: Facts, gate: Gate) -> None:
+async def _ask(decision: Decision, facts: Facts, gate: Gate) -> str:
+    """Ask for approval of a call that has none; return why not."""
     step, approvals = facts.step, gate.approvals
     call_id = step.call.id
     if is_allowed(facts, decision, gate):
         approvals.take(digest_of(facts))
-        return
+        return ""
     try:
         asked = question_of(facts, decision)
         async with approvals.one_by_one:
@@ -109,23 +111,17 @@ async def _ask(decision: Decision, facts: Facts, gate: Gate) -> None:
                 gate.emit(
                     ApprovalAnswered(id=call_id, allowed=True, by=by, digest=plan)
                 )
-                return  # with the call's own start, which is waited for
+                return ""  # with the call's own start, which is waited for
             no = approvals.refused(call_id)
             no = no or await ask_person(asked, lambda: digest_of(facts), gate)
     except TooLong as error:
-        no = str(error)
+        return str(error)
     except Waits:
         ask_ahead(step, gate)
         raise
-    if no:
-        approvals.said_no.add(key_of(facts))
-        raise _refused(no, decision, step)
-    approvals.said_no.discard(key_of(facts))
-
-
-def _refused(no: str, decision: Decision, step: Step) -> Refused:
-    why = call_errors.refused(no, decision.way_out)
-    return Refused(call_errors.denied(step.call.target, why))
+    if not no:
+        approvals.said_no.discard(key_of(facts))
+    return no
 
 
 async def ask_about_files(
@@ -136,11 +132,11 @@ async def ask_about_files(
     `lost`: the lines that files would lose.
     """
     files: Json = {done: [*paths] for done, paths in held.items()}
-    store = gate.files.store if gate.files is not None else VersionStore()
+    durable = gate.files is not None and gate.files.store.is_durable
     words = gate.origins.own_words
     code = [path for path in held.get("made", ()) if not is_document(path, words)]
     reason = call_errors.held_back(held, describe(gate.origins.read), code)
-    reason += f"; {call_errors.can_be_undone(durable=store.is_durable)}"
+    reason += f"; {call_errors.can_be_undone(durable=durable)}"
     is_own = not held.keys() <= {"made"}
     offers = [call_errors.offer_every_change(step.tool, own=is_own)]
     if list(held) == ["changed"]:

@@ -160,11 +160,10 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
             reason = _asks_deed(facts, item)
         else:
             reason = call_errors.asks_guarded(item.path, describe_traced(item))
-        decision = _deed(facts, reason)
         if marks.trusted_only or (origins.read and not free):
-            return decision  # a declaration alone would not help
+            return _deed(facts, reason)  # a declaration alone would not help
         way_out = call_errors.undeclared_way_out(facts.step.tool, command.spec.name)
-        return replace(decision, way_out=way_out + _undeclared(facts))
+        return _deed(facts, reason, way_out)
     for script in facts.named("run"):
         if label := copied_code(origins, script):
             return _deed(facts, call_errors.asks_code(describe(label)))
@@ -214,18 +213,13 @@ def _is_unsaid(item: Traced, facts: Facts) -> bool:
     return whole or not isinstance(value, dict | list | tuple)
 
 
-def _deed(facts: Facts, reason: str) -> Decision:
-    uses = {use for _, use in facts.marks.files}
-    way_out = call_errors.deed_way_out(facts.step.tool, uses)
-    decision = _asks(facts, reason, way_out)
-    return replace(decision, way_out=decision.way_out + _undeclared(facts))
-
-
-def _undeclared(facts: Facts) -> str:
-    """Return how a program declares an MCP server's command."""
-    command = facts.step.command
-    is_open = command.function is None and command.spec.effects.kind == "once"
-    return declaration_of(command) if is_open else ""
+def _deed(facts: Facts, reason: str, way_out: str = "") -> Decision:
+    command, uses = facts.step.command, {use for _, use in facts.marks.files}
+    decision = _asks(facts, reason, call_errors.deed_way_out(facts.step.tool, uses))
+    way_out = way_out or decision.way_out
+    if command.function is None and command.spec.effects.kind == "once":
+        way_out += declaration_of(command)  # of an MCP server
+    return replace(decision, way_out=way_out)
 
 
 def offers_of(facts: Facts) -> tuple[str, ...]:
