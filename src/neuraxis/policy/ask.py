@@ -178,7 +178,7 @@ def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
 
 
 def digest_of(facts: Facts, seen: dict[str, Json] | None = None) -> str:
-    """Return the digest of a call and its files; None: as they are."""
+    """Return a call's digest, with its files as `seen` or now."""
     command, seen = facts.step.command, _files_of(facts) if seen is None else seen
     bound: Json = [facts.arguments, seen] if seen else facts.arguments
     return call_digest(command.plugin.name, command.spec, bound)

@@ -46,7 +46,7 @@ class Gate(Known, frozen=True, kw_only=True):
     approve: Approve | None = None
     """None: nobody can be asked."""
     approvals: Approvals = field(default_factory=Approvals)
-    refused: list[str] = field(default_factory=list[str])
+    refused: list[str] = []  # noqa: RUF012 - msgspec makes a new one each time
     """The ids of questions that a person said no to in this run."""
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None

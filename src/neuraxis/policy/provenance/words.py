@@ -22,6 +22,7 @@ _HOST = frozenset("/\\?#")
 """Characters that no address has which is a host alone."""
 _QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“", "«": "»"}
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
+_PART = re.compile(r"\S+")
 _NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d*)?")
 """A number, also in groups of three digits; "1,50" says none."""
 
@@ -92,11 +93,8 @@ def _places(text: str) -> tuple[dict[str, int], dict[str, int]]:
     for at, quotation in _quotations(words):
         quoted.setdefault(quotation, at)
     addresses: dict[str, int] = {}
-    at = 0
-    for part in words.split():
-        at = words.index(part, at)
-        addresses.setdefault(_bare(part), at)
-        at += len(part)
+    for part in _PART.finditer(words):
+        addresses.setdefault(_bare(part[0]), part.start())
     return quoted, addresses
 
 
