@@ -46,17 +46,10 @@ class TooLong(Exception):
     """A call cannot be shown to a person whole."""
 
 
-async def ask_person(
-    asked: ApprovalAsked,
-    now: Callable[[], str],
-    gate: Gate,
-) -> str:
+async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -> str:
     """Ask; an empty text is a yes, any other says why not.
 
-    Args:
-        asked: what is shown.
-        now: gives the digest of what was shown, as it is by then.
-        gate: with somebody to ask.
+    `now` gives the digest of what was shown, as it is by then.
 
     Raises:
         Waits: the answer comes later.

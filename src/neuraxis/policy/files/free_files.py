@@ -88,12 +88,8 @@ def is_free_document(path: str, known: Known, copied: Sequence[str] = ()) -> boo
     """Whether a document may be written: new, or the runtime's own.
 
     That one must be this request's, by its words or because a call of it wrote the
-    file, or of the request that it goes on with.
-
-    Args:
-        path: of the document.
-        known: the user's words, and which request wrote which file.
-        copied: the files that it is a copy of; it holds more than the model writes.
+    file, or of the request that it goes on with. `copied`: the files that it is a copy
+    of; it holds more than the model writes.
     """
     origins, workspace, name = known.origins, known.workspace, normal(path)
     own, is_there = known.is_own(name), os.path.lexists(workspace / name)
@@ -109,6 +105,7 @@ def is_free_document(path: str, known: Known, copied: Sequence[str] = ()) -> boo
         return False
     folder, last = os.path.split(name)
     said = {token.rstrip("/") for text in words for token in tokens(text)}
+    # its name is spelled out; a copy is free by that only at the top
     if last in said and (workspace / folder).is_dir() and not (copied and folder):
         return True
     if copied:
@@ -202,7 +199,7 @@ def _is_free_name(
     or how one begins.
 
     Args:
-        path: the path.
+        path: of the file or folder.
         request: the user's words.
         addresses: words of the request's addresses count for the name.
         has_it: the file has its name already, so that a folder is enough.
