@@ -31,7 +31,7 @@ from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, describe
 from neuraxis.policy.reconcile import settle_earlier
-from neuraxis.policy.sending import host_of, sent_values
+from neuraxis.policy.sending import is_inner, sent_values
 from neuraxis.specs import Json
 
 
@@ -84,8 +84,7 @@ def _answers(facts: Facts, gate: Gate) -> Label:
         if value is None:
             continue
         origins.sent.add(str(value))
-        hosts = {host_of(value), host_of(value, port=False)}
-        if not hosts.isdisjoint(gate.policy.allow_hosts):
+        if is_inner(value, gate.policy.allow_hosts):
             inner = frozenset(
                 (Origin(source=step.tool, open_world=True, private=True),)
             )
