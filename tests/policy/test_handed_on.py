@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Session, agent, command
+from neuraxis import Policy, Session, agent, command
 from neuraxis.events import ApprovalAsked
 from neuraxis.models.scripted import ScriptedModel
 
@@ -160,3 +160,31 @@ def test_names_that_are_near_are_no_code_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text("x = 1", encoding="utf-8")
     plugins = ["neuraxis:files", "neuraxis:python_file"]
     assert not _asked("Count", [plan], plugins, workspace=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("link", "allowed"),
+    [
+        ("http://intranet:8080/x", "intranet:8080"),
+        ("http://intranet.:8080/x", "intranet:8080"),
+        ("intranet.:8080/x", "intranet:8080"),
+        ("http://intranet:8080/x", "Intranet:8080"),
+        ("http://intranet/x", "intranet:80"),
+        ("http://[0:0::1]:8080/x", "[::1]:8080"),
+        ("http://intranet:9999/x", "Intranet"),
+    ],
+)
+def test_what_an_allowed_private_host_answers_is_private(
+    link: str, allowed: str
+) -> None:
+    """In every spelling of it that a client takes; else a page's link carried it on."""
+
+    @command(effects=OUTSIDE, sends_out=["url"])
+    def fetch(url: str) -> str:
+        """Fetches."""
+        return "an answer"
+
+    opened = [[{"tool": "fetch", "url": url}] for url in ("evil.test", link, "evil.me")]
+    policy = Policy(allow_hosts=[allowed])
+    (asked,) = _asked("Open evil.test", opened, [fetch], policy=policy)
+    assert "evil.me" in str(asked.call)

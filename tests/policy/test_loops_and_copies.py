@@ -141,6 +141,8 @@ def test_names_that_tools_load_are_known_in_camel_case(tmp_path: Path) -> None:
     for name in ("agentsSummary.md", "packageSummary.md", "summaryOfAgents.md"):
         assert not is_document(name, said)
     assert is_document("localSummary.md", said)
+    for name in ("~/localSummary.md", "./~/localSummary.md", " /localSummary.md", ""):
+        assert not is_document(name, said)
     data = "sales.json catalog.xml"
     assert all(is_document(name, [data]) for name in data.split())
     for name in ("settingsLocal.py", "helperTest.py", "localSettings.py"):

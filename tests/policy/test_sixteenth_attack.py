@@ -75,6 +75,7 @@ def test_attack16_a1_a_reply_that_does_not_come_about_sends_nothing(
     ("said", "number", "is_said"),
     [
         ("1,50 Euro", 150, False),
+        ("a sum of .-5 or -.5", -0.5, True),
         ("rows 1,2,3", 123, False),
         ("1,500 Euro", 1500, True),
         ("1,500.25", 1500.25, True),

@@ -223,9 +223,7 @@ def _files(
         # of a script that runs after something from outside was read
         holds=None
         if not gate.origins.read
-        else lambda path: (
-            not is_free_document(path, gate.origins, gate.workspace, gate.files)
-        ),
+        else lambda path: not is_free_document(path, gate),
     )
 
 

@@ -46,17 +46,10 @@ class TooLong(Exception):
     """A call cannot be shown to a person whole."""
 
 
-async def ask_person(
-    asked: ApprovalAsked,
-    now: Callable[[], str],
-    gate: Gate,
-) -> str:
+async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -> str:
     """Ask; an empty text is a yes, any other says why not.
 
-    Args:
-        asked: what is shown.
-        now: gives the digest of what was shown, as it is by then.
-        gate: with somebody to ask.
+    `now` gives the digest of what was shown, as it is by then.
 
     Raises:
         Waits: the answer comes later.
@@ -169,7 +162,7 @@ def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
         call=call,
         reason=decision.reason,
         # of what was seen first: a file that changed since makes the yes void
-        digest=_digest(facts, seen),
+        digest=digest_of(facts, seen),
         origins=_origins_of(facts),
         summary=call_errors.summary(step.tool, call["arguments"], decision.reason),
         offers=decision.offers,
@@ -177,13 +170,9 @@ def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
     )
 
 
-def digest_of(facts: Facts) -> str:
-    """Return the digest of a call and its files, as they are."""
-    return _digest(facts, _files_of(facts))
-
-
-def _digest(facts: Facts, seen: dict[str, Json]) -> str:
-    command = facts.step.command
+def digest_of(facts: Facts, seen: dict[str, Json] | None = None) -> str:
+    """Return a call's digest, with its files as `seen` or now."""
+    command, seen = facts.step.command, _files_of(facts) if seen is None else seen
     bound: Json = [facts.arguments, seen] if seen else facts.arguments
     return call_digest(command.plugin.name, command.spec, bound)
 
@@ -233,11 +222,10 @@ def key_of(facts: Facts) -> str:
 
     Defaults that are left out or written out, and equal numbers, make the same call.
     """
-    command, given = facts.step.command, facts.arguments
+    command = facts.step.command
     paths: Json = [[use, normal(path)] for _, path, use in facts.uses if use != "read"]
-    if isinstance(given, dict):
-        given = command.spec.defaults | cast("dict[str, Json]", given)
-    return call_digest(command.plugin.name, command.spec, paths or with_integers(given))
+    bound = paths or with_integers(facts.with_defaults)
+    return call_digest(command.plugin.name, command.spec, bound)
 
 
 def _origins_of(facts: Facts) -> dict[str, str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from neuraxis import call_errors
 from neuraxis.events import ApprovalAnswered, ApprovalAsked
 from neuraxis.planning.plan import Step
@@ -30,8 +32,7 @@ from neuraxis.policy.plan_approval import ask_ahead, ask_together
 from neuraxis.policy.provenance.file_labels import label_of_file
 from neuraxis.policy.provenance.labels import OWN, Label, Origin, describe
 from neuraxis.policy.reconcile import settle_earlier
-from neuraxis.policy.sending import host_of, sent_values
-from neuraxis.sandbox.files.versions import VersionStore
+from neuraxis.policy.sending import is_inner, sent_values
 from neuraxis.specs import Json
 
 
@@ -46,11 +47,13 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     decision, facts = evaluate_policy(step, arguments, gate)
     if decision.verdict == "deny":
         raise Refused(call_errors.denied(step.call.target, decision.reason))
-    if no := own_no(step.call.id, gate):
+    no = own_no(step.call.id, gate)
+    if not no and decision.verdict == "ask":
+        no = await _ask(decision, facts, gate)
+    if no:
         gate.approvals.said_no.add(key_of(facts))
-        raise _refused(no, decision, step)
-    if decision.verdict == "ask":
-        await _ask(decision, facts, gate)
+        why = call_errors.refused(no, decision.way_out)
+        raise Refused(call_errors.denied(step.call.target, why))
     if decision.frees_files:
         gate.approvals.free.add(step.call.id)
     if gate.files is not None:
@@ -75,16 +78,14 @@ def _answers(facts: Facts, gate: Gate) -> Label:
     label = origins.answers(step, facts.traced)
     if marks.files:
         stays = facts.named("change", "move", "remove")
-        given = origins, gate.workspace, gate.files
-        kept = OWN.union(*(label_of_file(*given, path) for path in stays))
+        kept = OWN.union(*(label_of_file(path, gate) for path in stays))
         moved = any(use == "remove" for _, use in marks.files)
         origins.keeps(step.call.id, kept, moved=moved)
     for _, value in sent_values(facts.arguments, marks.sends_out):
         if value is None:
             continue
         origins.sent.add(str(value))
-        hosts = {host_of(value), host_of(value, port=False)}
-        if not hosts.isdisjoint(gate.policy.allow_hosts):
+        if is_inner(value, gate.policy.allow_hosts):
             inner = frozenset(
                 (Origin(source=step.tool, open_world=True, private=True),)
             )
@@ -93,12 +94,13 @@ def _answers(facts: Facts, gate: Gate) -> Label:
     return label
 
 
-async def _ask(decision: Decision, facts: Facts, gate: Gate) -> None:
+async def _ask(decision: Decision, facts: Facts, gate: Gate) -> str:
+    """Ask for approval of a call that has none; return why not."""
     step, approvals = facts.step, gate.approvals
     call_id = step.call.id
     if is_allowed(facts, decision, gate):
         approvals.take(digest_of(facts))
-        return
+        return ""
     try:
         asked = question_of(facts, decision)
         async with approvals.one_by_one:
@@ -109,23 +111,17 @@ async def _ask(decision: Decision, facts: Facts, gate: Gate) -> None:
                 gate.emit(
                     ApprovalAnswered(id=call_id, allowed=True, by=by, digest=plan)
                 )
-                return  # with the call's own start, which is waited for
+                return ""  # with the call's own start, which is waited for
             no = approvals.refused(call_id)
             no = no or await ask_person(asked, lambda: digest_of(facts), gate)
     except TooLong as error:
-        no = str(error)
+        return str(error)
     except Waits:
         ask_ahead(step, gate)
         raise
-    if no:
-        approvals.said_no.add(key_of(facts))
-        raise _refused(no, decision, step)
-    approvals.said_no.discard(key_of(facts))
-
-
-def _refused(no: str, decision: Decision, step: Step) -> Refused:
-    why = call_errors.refused(no, decision.way_out)
-    return Refused(call_errors.denied(step.call.target, why))
+    if not no:
+        approvals.said_no.discard(key_of(facts))
+    return no
 
 
 async def ask_about_files(
@@ -136,11 +132,11 @@ async def ask_about_files(
     `lost`: the lines that files would lose.
     """
     files: Json = {done: [*paths] for done, paths in held.items()}
-    store = gate.files.store if gate.files is not None else VersionStore()
+    durable = gate.files is not None and gate.files.store.is_durable
     words = gate.origins.own_words
     code = [path for path in held.get("made", ()) if not is_document(path, words)]
     reason = call_errors.held_back(held, describe(gate.origins.read), code)
-    reason += f"; {call_errors.can_be_undone(durable=store.is_durable)}"
+    reason += f"; {call_errors.can_be_undone(durable=durable)}"
     is_own = not held.keys() <= {"made"}
     offers = [call_errors.offer_every_change(step.tool, own=is_own)]
     if list(held) == ["changed"]:
@@ -148,9 +144,9 @@ async def ask_about_files(
     decision = Decision(
         verdict="ask", reason=reason, offers=tuple(filter(None, offers))
     )
-    facts = Facts(step=step, arguments=files)
-    each = [Facts(step=step, arguments={d: p}) for d, of in held.items() for p in of]
-    refuses = tuple(key_of(one) for one in each)
+    facts = Facts(step=step, arguments=files, workspace=gate.workspace)
+    each: list[Json] = [{done: path} for done, of in held.items() for path in of]
+    refuses = tuple(key_of(replace(facts, arguments=one)) for one in each)
     if is_allowed(facts, decision, gate, refuses):
         return ""
     if gate.approve is None:

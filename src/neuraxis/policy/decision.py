@@ -62,8 +62,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     arguments: Json
     """Resolved, without references."""
     traced: Sequence[Traced] = ()
+    workspace: File
     origins: Origins = field(default_factory=Origins)
-    workspace: File = File()
     files: FileHistory | None = None
     """What is known of the workspace's files; None: no file is protected."""
     own: Sequence[tuple[str, Use, str]] = ()
@@ -80,13 +80,19 @@ class Facts(Struct, frozen=True, kw_only=True):
         return [path for path, _, why in self.own if why]
 
     @property
+    def with_defaults(self) -> Json:
+        """The arguments, and the defaults of what is left out."""
+        given = self.arguments
+        if not isinstance(given, dict):
+            return given
+        return self.step.command.spec.defaults | cast("dict[str, Json]", given)
+
+    @property
     def uses(self) -> list[tuple[Path, str, FileUse | Use]]:
         """The files that the call names, and what it does to each."""
-        marks, given = self.marks, self.arguments
+        marks = self.marks
         found: list[tuple[Path, str, FileUse | Use]] = []
-        if marks.files and isinstance(given, dict):  # what is left out is named, too
-            given = self.step.command.spec.defaults | cast("dict[str, Json]", given)
-        for place, value in leaves(given) if marks.files else ():
+        for place, value in leaves(self.with_defaults) if marks.files else ():
             use = marks.file_use(place)
             if use is not None and not isinstance(value, dict | list | None):
                 moved = use == "remove" and marks.moves

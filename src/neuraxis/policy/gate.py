@@ -45,9 +45,11 @@ class Gate(Struct, frozen=True, kw_only=True):
     emit: Callable[[Event], None]
     """Tells the journal what was asked and answered."""
     workspace: Path
+    origins: Origins = field(default_factory=Origins)
+    files: FileHistory | None = None
+    """What is known of the workspace's files; None: no file is protected."""
     approve: Approve | None = None
     """None: nobody can be asked."""
-    origins: Origins = field(default_factory=Origins)
     approvals: Approvals = field(default_factory=Approvals)
     refused: list[str] = []
     """The ids of questions that a person said no to in this run."""
@@ -56,8 +58,6 @@ class Gate(Struct, frozen=True, kw_only=True):
     """Waits until what was emitted is on disk; None: there is no disk."""
     later: Later | None = None
     """Questions that wait for an answer; None: none may."""
-    files: FileHistory | None = None
-    """What is known of the workspace's files; None: no file is protected."""
 
 
 def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
@@ -69,13 +69,10 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
         workspace=gate.workspace,
         files=gate.files,
     )
-    traced = trace(facts)
-    own = [*_own_files(facts)] if facts.marks.files else []
-    if traced or own:
-        facts = replace(facts, traced=traced, own=own)
+    facts = replace(facts, traced=trace(facts), own=[*_own_files(facts)])
     plugin, spec = step.command.plugin.name, step.command.spec
     decision = gate.policy.decide(plugin, spec, arguments, facts)
-    if own and decision.verdict != "deny" and not decision.frees_files:
+    if decision.verdict != "deny" and not decision.frees_files:
         decision = _with_files(decision, facts)
     return decision, facts
 
@@ -96,7 +93,7 @@ def _with_files(decision: Decision, facts: Facts) -> Decision:
     risky = [one for one in facts.own if one[2]]
     if files is None or not (risky or (facts.own and decision.verdict == "ask")):
         return decision
-    whys, way_out = [decision.reason] if decision.reason else [], decision.way_out
+    whys, way_out = [decision.reason], decision.way_out
     if risky:
         path, use, why = risky[0]
         whys.insert(0, why)
@@ -105,5 +102,5 @@ def _with_files(decision: Decision, facts: Facts) -> Decision:
             offers = offers_of(facts)
     if step.command.is_builtin:
         whys.insert(1, can_be_undone(durable=files.store.is_durable))
-    reason = "; ".join(whys)
+    reason = "; ".join(filter(None, whys))
     return Decision(verdict="ask", reason=reason, way_out=way_out, offers=offers)

@@ -1,8 +1,11 @@
-"""Ask once for approval of several calls of a plan.
+"""Ask once for approval of several calls, or of a guessed plan.
 
 The question shows each call that needs a yes and whose arguments are known by now, and
 the yes is one for each of these exact calls, once. What is not known yet, and code, is
 asked about by itself.
+
+A model that says of itself that it `guesses` (the offline planner) may read, write new
+files and run scripts in the sandbox; a person sees first whatever else its plan does.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import dropwhile
+
+from msgspec.structs import replace
 
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.events import ApprovalAsked
@@ -19,17 +24,25 @@ from neuraxis.policy.approvals import value_digest
 from neuraxis.policy.ask import (
     TooLong,
     ask_person,
+    digest_of,
     is_allowed,
     own_no,
     postpone,
     question_of,
 )
+from neuraxis.policy.decision import Decision, Facts
 from neuraxis.policy.gate import Gate, evaluate_policy
 from neuraxis.references.evaluate import fill_in
 from neuraxis.references.render import ReferenceFailure
 
 SEVERAL = 2
 """Minimum calls that need approval to be asked about together."""
+_MADE_BY_RULES = "made of the request, by rules"
+"""Origin of the arguments of a guessed plan."""
+_GUESSED = (
+    "the offline planner made this plan, and it does more than read files or create "
+    "new ones"
+)
 
 
 async def ask_together(step: Step, gate: Gate) -> None:
@@ -43,14 +56,14 @@ async def ask_together(step: Step, gate: Gate) -> None:
     if len(calls) < SEVERAL:
         return
     reason = f"{len(calls)} calls of this plan need approval"
-    asked = plan_question(
+    asked = _plan_question(
         step.call.id, calls, f"{reason}; the first: {calls[0].summary}", reason
     )
     no = await ask_person(asked, lambda: _digest_of(due()), gate)
     gate.approvals.answer_plan(asked.digest, calls, no)
 
 
-def plan_question(
+def _plan_question(
     call_id: str, calls: Sequence[ApprovalAsked], summary: str, reason: str
 ) -> ApprovalAsked:
     """Return the question about these calls of a plan."""
@@ -134,3 +147,65 @@ def _singly(step: Step, gate: Gate) -> list[Step]:
         return []
     gate.origins.loops(step, step.loop)
     return item_steps(step, items)
+
+
+# --- guessed plans ------------------------------------------------------------------
+
+
+async def confirm_guessed(steps: Sequence[Step], gate: Gate) -> str:
+    """Ask a person about a guessed plan; return why not.
+
+    Raises:
+        Waits: a call of it waits for the answer.
+    """
+    due = [step for step in steps if _is_due(step, gate)]
+    plans = [steps] if due else []
+    if gate.later is not None:  # each answer is for one call
+        gate.approvals.begin(steps)
+        plans = [[step] for step in due]
+    for plan in plans:
+        if no := await _ask_about_guessed(plan, due, gate):
+            return no
+    for step in due:
+        if not (step.bindings or step.asset_refs):
+            _, facts = evaluate_policy(step, step.arguments, gate)
+            gate.approvals.grant(digest_of(facts))
+    return ""
+
+
+async def _ask_about_guessed(
+    steps: Sequence[Step], due: Sequence[Step], gate: Gate
+) -> str:
+    def question() -> ApprovalAsked:
+        calls: list[ApprovalAsked] = []
+        for step in steps:
+            reason = _GUESSED if step in due else ""
+            facts = Facts(step=step, arguments=step.arguments, workspace=gate.workspace)
+            if step in due and not (step.bindings or step.asset_refs):
+                # with the files that it would change, and why that needs a yes
+                found, facts = evaluate_policy(step, step.arguments, gate)
+                reason = "; ".join(filter(None, [found.reason, reason]))
+            call = question_of(facts, Decision(verdict="ask", reason=reason))
+            origins = dict.fromkeys(call.origins, _MADE_BY_RULES)
+            calls.append(replace(call, origins=origins))
+        if len(calls) == 1:
+            return calls[0]
+        told = f"{len(calls)} calls: {_GUESSED}"
+        return _plan_question(due[0].call.id, calls, told, _GUESSED)
+
+    try:
+        return await ask_person(question(), lambda: question().digest, gate)
+    except TooLong as error:
+        return str(error)
+
+
+def _is_due(step: Step, gate: Gate) -> bool:
+    """Whether a step does more than read, create or run files."""
+    effects = step.command.spec.effects
+    if effects.readonly or gate.approvals.always(step.tool):
+        return False
+    uses = {use for _, use in step.command.marks.files}
+    if effects.open_world or not uses & {"write", "run"} or uses & {"change", "remove"}:
+        return True
+    facts = Facts(step=step, arguments=step.arguments, workspace=gate.workspace)
+    return any((gate.workspace / name).is_file() for name in facts.named("write"))

@@ -195,11 +195,7 @@ def check_targets(policy: Policy, commands: Mapping[str, CommandSpec]) -> None:
 
     A deny rule that is misspelt would never hold, and nobody would notice. One for
     another plugin, or for arguments of any plugin, may be for another program; the log
-    has it.
-
-    Args:
-        policy: any.
-        commands: those of the session, by `plugin.command`.
+    has it. `commands`: those of the session, by `plugin.command`.
 
     Raises:
         ConfigError: a rule would never hold.

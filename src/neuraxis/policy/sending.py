@@ -1,8 +1,8 @@
-"""What a call sends, and the host that an address leads to."""
+"""What a call sends, and where an address leads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -61,3 +61,16 @@ def host_of(value: Json, *, port: bool = True) -> str:
         return ""
     is_web = found.scheme in ("", "http", "https") and "@" not in found.netloc
     return host or "" if is_web else ""
+
+
+def is_inner(value: Json, allowed: Collection[str]) -> bool:
+    """Whether an address leads to a private host that the user allowed."""
+    if not allowed:
+        return False
+    from neuraxis.sandbox.http.urls import RequestRefused, parse  # rarely needed
+
+    try:
+        return any(url.named for url in parse(str(value), allowed))
+    except RequestRefused:  # another client may take it
+        hosts = {host_of(value), host_of(value, port=False)}
+        return not hosts.isdisjoint(map(str.lower, allowed))

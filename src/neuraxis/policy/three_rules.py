@@ -130,8 +130,7 @@ def _out(
     words = describe(label), private_in(label)
     reason = call_errors.asks_out(paths, host, *words, is_said=is_said)
     some = call_errors.offer_host(host) if "." in host else ""
-    offers = tuple(filter(None, (some, *offers_of(facts))))
-    return _asks(facts, reason, call_errors.out_way_out(target), offers)
+    return _asks(facts, reason, call_errors.out_way_out(target), some)
 
 
 # --- Deeds ----------------------------------------------------------------------------
@@ -161,11 +160,10 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
             reason = _asks_deed(facts, item)
         else:
             reason = call_errors.asks_guarded(item.path, describe_traced(item))
-        decision = _deed(facts, reason)
         if marks.trusted_only or (origins.read and not free):
-            return decision  # a declaration alone would not help
+            return _deed(facts, reason)  # a declaration alone would not help
         way_out = call_errors.undeclared_way_out(facts.step.tool, command.spec.name)
-        return replace(decision, way_out=way_out + _undeclared(facts))
+        return _deed(facts, reason, way_out)
     for script in facts.named("run"):
         if label := copied_code(origins, script):
             return _deed(facts, call_errors.asks_code(describe(label)))
@@ -215,23 +213,18 @@ def _is_unsaid(item: Traced, facts: Facts) -> bool:
     return whole or not isinstance(value, dict | list | tuple)
 
 
-def _deed(facts: Facts, reason: str) -> Decision:
-    uses = {use for _, use in facts.marks.files}
-    way_out = call_errors.deed_way_out(facts.step.tool, uses)
-    decision = _asks(facts, reason, way_out, offers_of(facts))
-    return replace(decision, way_out=decision.way_out + _undeclared(facts))
-
-
-def _undeclared(facts: Facts) -> str:
-    """Return how a program declares an MCP server's command."""
-    command = facts.step.command
-    is_open = command.function is None and command.spec.effects.kind == "once"
-    return declaration_of(command) if is_open else ""
+def _deed(facts: Facts, reason: str, way_out: str = "") -> Decision:
+    command, uses = facts.step.command, {use for _, use in facts.marks.files}
+    decision = _asks(facts, reason, call_errors.deed_way_out(facts.step.tool, uses))
+    way_out = way_out or decision.way_out
+    if command.function is None and command.spec.effects.kind == "once":
+        way_out += declaration_of(command)  # of an MCP server
+    return replace(decision, way_out=way_out)
 
 
 def offers_of(facts: Facts) -> tuple[str, ...]:
     """Offer the calls with these recipients and files, then every call."""
-    marks = facts.marks
+    marks, tool = facts.marks, facts.step.tool
     given: list[tuple[Path, Json]] = []
     found: list[tuple[Path, Json]] = [((), facts.arguments)]
     others = False
@@ -243,20 +236,18 @@ def offers_of(facts: Facts) -> tuple[str, ...]:
             found += reversed(parts)
         else:
             others = True
+    own = bool(facts.own) if marks.changes_files else None
+    offers = [call_errors.offer_calls(tool, own=own)]
     # a file that was moved or deleted cannot be so again
-    is_once = not given or facts.named("run", "move", "remove")
-    some = "" if is_once else _every(facts, given, others=others)
-    return tuple(filter(None, (some, _every(facts))))
+    if given and not facts.named("run", "move", "remove"):
+        some = call_errors.offer_calls(tool, given, others=others, own=own)
+        offers.insert(0, some)
+    return tuple(filter(None, offers))
 
 
-def _every(
-    facts: Facts, given: Sequence[tuple[Path, Json]] = (), *, others: bool = False
-) -> str:
-    own = bool(facts.own) if facts.marks.changes_files else None
-    return call_errors.offer_calls(facts.step.tool, given, others=others, own=own)
-
-
-def _asks(facts: Facts, reason: str, way_out: str, offers: tuple[str, ...]) -> Decision:
+def _asks(facts: Facts, reason: str, way_out: str, host: str = "") -> Decision:
+    """Ask for approval of the call; `host`: the offer of its host."""
     if not facts.origins.request:  # no user who could ask for it
         way_out = call_errors.yes_way_out(facts.step.tool)
+    offers = tuple(filter(None, (host, *offers_of(facts))))
     return Decision(verdict="ask", reason=reason, way_out=way_out, offers=offers)

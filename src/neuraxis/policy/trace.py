@@ -70,9 +70,8 @@ def _contents(facts: Facts) -> Iterator[Traced]:
             uses.append((place, ".", use))  # who names none reads the whole workspace
     for place, path, use in uses:
         label = OWN
-        if use in ("read", "run"):
-            given_files = facts.origins, facts.workspace, facts.files
-            label = label_of_file(*given_files, path, run=use == "run")
+        if use in ("read", "run"):  # a script reads the whole workspace
+            label = label_of_file("." if use == "run" else path, facts)
         if label:
             yield Traced(path=place, value=path, label=label, how="file")
         elif _has_near(facts.workspace, path):

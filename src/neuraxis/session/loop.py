@@ -41,8 +41,8 @@ from neuraxis.messages import (
 from neuraxis.models import guesses
 from neuraxis.planning.build import build
 from neuraxis.planning.plan import Plan, Step
-from neuraxis.policy.confirm_plan import confirm
 from neuraxis.policy.deferred_questions import Waits
+from neuraxis.policy.plan_approval import confirm_guessed
 from neuraxis.session.answer import (
     Answer,
     Outcome,
@@ -375,7 +375,7 @@ async def _run_plan(
     """Run a plan; ask first about a guessed one."""
     state.plans.append(plan)
     if guesses(config.model):
-        refusal = await confirm(plan.steps, runtime.gate)
+        refusal = await confirm_guessed(plan.steps, runtime.gate)
         if refusal:
             calls = ((step.call.target, step.arguments) for step in plan.steps)
             state.declined = call_errors.plan_not_run(calls, refusal)

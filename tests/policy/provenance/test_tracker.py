@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -459,7 +460,8 @@ def test_going_on_later_knows_what_the_calls_were_made_of() -> None:
     origins = Origins()
     replay(origins, [started])
     assert is_outside(origins.results["a2"])
-    assert is_outside(label_of_file(origins, Path("w"), None, "notes/x.py"))
+    known = SimpleNamespace(origins=origins, workspace=Path("w"), files=None)
+    assert is_outside(label_of_file("notes/x.py", known))
 
 
 def test_going_on_later_knows_nothing_of_what_was_given_up() -> None:

@@ -20,12 +20,8 @@ def is_mentioned(
 ) -> bool:
     """Whether code in the workspace may name the script `stem`.py.
 
-    A name that is not ASCII has too many spellings to be searched for.
-
-    Args:
-        stem: of the script's name.
-        workspace: the folder.
-        is_data: whether a file of this name runs nothing.
+    A name that is not ASCII has too many spellings to be searched for. `is_data`:
+    whether a file of this name runs nothing.
     """
     if not stem.isascii():
         return True

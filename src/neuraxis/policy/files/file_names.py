@@ -78,10 +78,10 @@ def in_capitals(path: str) -> bool:
 
 def is_plain(path: str) -> bool:
     """Whether a path stays in the workspace and has no hidden part."""
-    return bool(path) and not (
-        "\\" in path
-        or path.startswith(("/", "~"))
-        or any(part.startswith(".") for part in normal(path).split("/"))
+    name = normal(path)
+    return "\\" not in path and not (
+        name.startswith(("/", "~"))
+        or any(part.startswith(".") for part in name.split("/"))
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path as File
 
@@ -20,9 +20,9 @@ from neuraxis.policy.files.file_names import (
     name_words,
     runs_nothing,
 )
+from neuraxis.policy.provenance.file_labels import KnowsFiles, is_written
 from neuraxis.policy.provenance.tracker import Origins
 from neuraxis.policy.provenance.words import tokens
-from neuraxis.sandbox.files.history import FileHistory
 from neuraxis.sandbox.files.named_files import (
     PATH,
     is_called,
@@ -40,86 +40,86 @@ _MOST_IN_FOLDER = 200
 
 def is_free_file_use(facts: Facts) -> bool:
     """Whether all that a call does to files is free."""
-    marks, request = facts.marks, facts.origins.own_words
-    taken = [normal(path) for path in facts.named("read", "move", "remove")]
-    kept = {os.path.basename(path) for path in taken if _is_pointed_at(path, request)}
+    marks = facts.marks
+    copied = [normal(path) for path in facts.named("read", "move", "remove")]
     uses = [(path, use) for _, path, use in facts.uses if use != "read"]
     places = {place for place, use in marks.files if use != "read"}
     return (
         bool(uses)
         and places.issuperset(marks.trusted_only)
-        and all(_is_free(path, use, facts, kept) for path, use in uses)
+        and all(_is_free(path, use, facts, copied) for path, use in uses)
     )
 
 
-def _is_free(path: str, use: str, facts: Facts, kept: Collection[str]) -> bool:
-    origins, files, workspace = facts.origins, facts.files, facts.workspace
-    name, request = normal(path), origins.own_words
-    own = _is_own(name, files)
+def _is_free(path: str, use: str, facts: Facts, copied: Sequence[str]) -> bool:
+    origins, workspace, name = facts.origins, facts.workspace, normal(path)
+    request, words = origins.own_words, naming_words(origins)
+    own, is_builtin = is_written(name, facts), facts.step.command.is_builtin
+    is_there = os.path.lexists(workspace / name)
     written = name in origins.fresh or (own and name in origins.earlier)
-    if os.path.lexists(workspace / name) and not facts.step.command.is_builtin:
+    if is_there and not is_builtin:
         return False  # no old version of it is stored
     match use:
         case "folder":
-            return _is_free_name(path, naming_words(origins))
+            return _is_free_name(path, words)
         case "run":
             named = is_named(name, request) or is_named_alone(name, request, workspace)
-            known = (written and own) or named
             # the walls are round the scripts that the runtime itself runs
-            return origins.walls and facts.step.command.is_builtin and known
-        case "move" | "remove" if not os.path.lexists(workspace / name):
-            return facts.step.command.is_builtin  # it fails, and says why
+            return origins.walls and is_builtin and (named or (written and own))
+        case "move" | "remove" if not is_there:
+            return is_builtin  # it fails, and says why
         case "remove":
-            new = files is not None and files.is_new(name)
+            new = facts.files is not None and facts.files.is_new(name)
             return new or (own and name in origins.earlier)
         case "move":
             known = written or is_named(name, request)
             ours = own or name in origins.files
             return known and ours and is_document(name, request)
-        case "change" if os.path.lexists(workspace / name):
+        case "change" if is_there:
             known = written or _is_meant(name, request, workspace)
-            return known and is_document(name, naming_words(origins))
+            return known and is_document(name, words)
+        case _ if is_new_script(path, words, workspace):
+            return not is_there or (written and own)
         case _:
-            if is_new_script(path, naming_words(origins), workspace):
-                is_there = os.path.lexists(workspace / name)
-                return not is_there or (written and own)
-            copied = bool(facts.named("read", "move", "remove"))
-            return is_free_document(
-                path, origins, workspace, files, kept, copied=copied
-            )
+            return is_free_document(path, facts, copied)
 
 
-def is_free_document(
-    path: str,
-    origins: Origins,
-    workspace: File,
-    files: FileHistory | None,
-    kept: Collection[str] = (),
-    *,
-    copied: bool = False,
-) -> bool:
+def is_free_document(path: str, known: KnowsFiles, copied: Sequence[str] = ()) -> bool:
     """Whether a document may be written: new, or the runtime's own.
 
     That one must be this request's, by its words or because a call of it wrote the
-    file, or of the request that it goes on with.
-
-    Args:
-        path: of the document.
-        origins: the user's words, and which request wrote which file.
-        workspace: where it is.
-        files: what is known of the workspace's files.
-        kept: names of files that the call copies.
-        copied: it is a copy, which holds more than the model writes.
+    file, or of the request that it goes on with. `copied`: the files that it is a copy
+    of; it holds more than the model writes.
     """
-    name, words = normal(path), naming_words(origins)
-    own = _is_own(name, files)
+    origins, workspace, name = known.origins, known.workspace, normal(path)
+    own, is_there = is_written(name, known), os.path.lexists(workspace / name)
+    request, words = origins.own_words, naming_words(origins)
+    if not is_document(path, words):
+        return False
     if own and not copied and (name in origins.fresh or name in origins.earlier):
-        return is_document(name, words)
-    if os.path.lexists(workspace / name):
-        known = _is_meant(name, origins.own_words, workspace)
-        if not (known or name in origins.fresh) or not (own or name in origins.files):
-            return False
-    return is_new_document(path, words, workspace, files, kept, copied=copied)
+        return True
+    if is_there and not (
+        (name in origins.fresh or _is_meant(name, request, workspace))
+        and (own or name in origins.files)
+    ):
+        return False
+    folder, last = os.path.split(name)
+    said = {token.rstrip("/") for text in words for token in tokens(text)}
+    # its name is spelled out; a copy is free by that only at the top
+    if last in said and (workspace / folder).is_dir() and not (copied and folder):
+        return True
+    if copied:
+        has_it = any(
+            os.path.basename(one) == last and _is_pointed_at(one, request)
+            for one in copied
+        )
+        return _is_free_name(path, words, addresses=True, has_it=has_it)
+    # a folder for what is asked for: with a sign that no plain word has
+    is_spelled = folder in said and _SIGN.search(folder) is not None
+    if is_spelled and known.files is not None and known.files.wrote_all_of(folder):
+        return True
+    is_in_meant = _is_folder_meant(folder, words, workspace)
+    return _is_free_name(path, words, addresses=True, is_in_meant=is_in_meant)
 
 
 def naming_words(origins: Origins) -> tuple[str, ...]:
@@ -150,11 +150,6 @@ def _is_folder_meant(folder: str, request: Iterable[str], workspace: File) -> bo
     return False
 
 
-def _is_own(name: str, files: FileHistory | None) -> bool:
-    """Whether the runtime wrote a file as a whole, unchanged since."""
-    return files is not None and files.is_own(name)
-
-
 def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
     """Whether the request names a file, or the folder of it."""
     folder = os.path.dirname(path)
@@ -170,43 +165,6 @@ def _are_said(folder: str, words: Iterable[str]) -> bool:
         return False  # of signs alone, which no word names
     folders = {word.removesuffix("s") for word in words_of(folder)}
     return folders.issubset(word.removesuffix("s") for word in words)
-
-
-def is_new_document(
-    path: str,
-    request: Iterable[str],
-    workspace: File,
-    files: FileHistory | None,
-    kept: Collection[str] = (),
-    copied: bool = False,
-) -> bool:
-    """Whether a document may have this name.
-
-    Args:
-        path: of the document.
-        request: the user's words.
-        workspace: where it would be.
-        files: what is known of the workspace's files.
-        kept: names of files that the call copies.
-        copied: it is a copy, which holds more than the model writes.
-    """
-    folder, name = os.path.split(normal(path))
-    written = {token.rstrip("/") for text in request for token in tokens(text)}
-    # a folder for what is asked for: with a sign that no plain word has
-    is_spelled = folder in written and _SIGN.search(folder) is not None
-    is_there = name in written and (workspace / folder).is_dir()
-    is_new = is_spelled and files is not None and files.wrote_all_of(folder)
-    return is_document(path, request) and (
-        (is_there and not folder)
-        or (not copied and (is_there or is_new))
-        or _is_free_name(
-            path,
-            request,
-            addresses=True,
-            has_it=name in kept,
-            is_in_meant=not copied and _is_folder_meant(folder, request, workspace),
-        )
-    )
 
 
 def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
@@ -241,7 +199,7 @@ def _is_free_name(
     or how one begins.
 
     Args:
-        path: the path.
+        path: of the file or folder.
         request: the user's words.
         addresses: words of the request's addresses count for the name.
         has_it: the file has its name already, so that a folder is enough.

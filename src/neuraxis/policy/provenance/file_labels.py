@@ -1,9 +1,10 @@
-"""Labels of the workspace's files: where they came from."""
+"""Labels of the workspace's files."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path as File
+from typing import Protocol
 
 from neuraxis.policy.provenance.labels import FILES, OWN, Label
 from neuraxis.policy.provenance.tracker import Origins
@@ -15,32 +16,51 @@ IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".pyd")
 """Files that a script may load as code without naming them."""
 
 
-def label_of_file(
-    origins: Origins,
-    workspace: File,
-    files: FileHistory | None,
-    path: str,
-    *,
-    run: bool = False,
-) -> Label:
-    """Return the label of a file or folder; `run`: a script's input.
+class KnowsFiles(Protocol):
+    """Something that knows the workspace, and where its files came from."""
+
+    @property
+    def workspace(self) -> File:
+        """Return the folder that commands may write to."""
+        ...
+
+    @property
+    def origins(self) -> Origins:
+        """Return what is known of where values came from."""
+        ...
+
+    @property
+    def files(self) -> FileHistory | None:
+        """Return the history of the files; None: no file is protected."""
+        ...
+
+
+def is_written(name: str, known: KnowsFiles) -> bool:
+    """Whether the runtime wrote a file as a whole, unchanged since."""
+    return known.files is not None and known.files.is_own(name)
+
+
+def label_of_file(path: str, known: KnowsFiles) -> Label:
+    """Return a file's label; of a folder, that of every file.
 
     What the runtime did not write for the user, or somebody changed since, is outside.
     """
-    name = "." if run else normal(path)
-    full = workspace / name
-
-    def is_known(name: str) -> bool:
-        return name in origins.files and (files is None or files.is_as_left(name))
-
+    labels, name = known.origins.files, normal(path)
+    full = known.workspace / name
     if full.is_dir():
-        label = OWN.union(*origins.files.values())
         there = (File(at, one) for at, _, names in walk_tree(full) for one in names)
-        inside = (os.path.relpath(one, workspace) for one in there)
-        return label if all(is_known(normal(one)) for one in inside) else label | FILES
-    if is_known(name):
-        return origins.files[name]
+        inside = (normal(os.path.relpath(one, known.workspace)) for one in there)
+        others = () if all(_is_left(one, known) for one in inside) else FILES
+        return OWN.union(*labels.values(), others)
+    if _is_left(name, known):
+        return labels[name]
     return FILES if os.path.lexists(full) else OWN
+
+
+def _is_left(name: str, known: KnowsFiles) -> bool:
+    """Whether this session wrote a file, unchanged since."""
+    files = known.files
+    return name in known.origins.files and (files is None or files.is_as_left(name))
 
 
 def copied_code(origins: Origins, path: str) -> Label:

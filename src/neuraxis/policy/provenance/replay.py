@@ -120,17 +120,13 @@ class _Past(Struct):
 
     def _hear_inside(self, event: Inside) -> None:
         inner = innermost(event.event)
-        call = (event.id, event.session, str(inner.get("id")))
-        match inner.get("type"):
-            case "session_started":
-                self.origins.adds(event.id, from_told(inner.get("origins") or ()))
-            case "call_started":
-                self.origins.adds(event.id, from_told(inner.get("origins") or ()))
-                self.running[call] = (inner.get("arguments"), inner.get("shown"))
-            case "call_finished":
-                self.running.pop(call, None)
-            case _:
-                pass
+        call, kind = (event.id, event.session, str(inner.get("id"))), inner.get("type")
+        if kind in ("session_started", "call_started"):
+            self.origins.adds(event.id, from_told(inner.get("origins") or ()))
+        if kind == "call_started":
+            self.running[call] = (inner.get("arguments"), inner.get("shown"))
+        elif kind == "call_finished":
+            self.running.pop(call, None)
         label = self.origins.results.get(event.id, OWN)
         if is_outside(label):  # what is the user's own is told by the call itself
             for path in (*(inner.get("wrote") or ()), *(inner.get("files") or ())):

@@ -254,7 +254,6 @@ class Origins(Struct):
         if call_id:
             self.written.setdefault(call_id, []).append(path)
             self.fresh.add(name)
-        if call_id:
             is_copy = call_id in self.copying or keeps_copy
         if is_copy and self.files[name]:
             self.copies.add(name)

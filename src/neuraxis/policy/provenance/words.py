@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,9 @@ _HOST = frozenset("/\\?#")
 """Characters that no address has which is a host alone."""
 _QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“", "«": "»"}
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
+_PART = re.compile(r"\S+")
+_NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d*)?")
+"""A number, also in groups of three digits; "1,50" says none."""
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
@@ -89,11 +93,8 @@ def _places(text: str) -> tuple[dict[str, int], dict[str, int]]:
     for at, quotation in _quotations(words):
         quoted.setdefault(quotation, at)
     addresses: dict[str, int] = {}
-    at = 0
-    for part in words.split():
-        at = words.index(part, at)
-        addresses.setdefault(_bare(part), at)
-        at += len(part)
+    for part in _PART.finditer(words):
+        addresses.setdefault(_bare(part[0]), part.start())
     return quoted, addresses
 
 
@@ -166,18 +167,6 @@ def _line_of(text: str) -> str:
 
 @lru_cache(maxsize=8)
 def _numbers(text: str) -> frozenset[Decimal]:
-    numbers = (_number(token) for token in tokens(text))
-    return frozenset(number for number in numbers if number is not None)
-
-
-def _number(token: str) -> Decimal | None:
-    """Return the number that a token says; "1,50" says none."""
-    text = token
-    if "," in token:
-        first, *groups = token.partition(".")[0].removeprefix("-").split(",")
-        if len(first) not in (1, 2, 3) or any(len(group) != 3 for group in groups):
-            return None
-        text = token.replace(",", "")
-    if not text.replace(".", "", 1).removeprefix("-").isdecimal():
-        return None
-    return Decimal(text)
+    """Return the numbers that a request says."""
+    said = [token for token in tokens(text) if _NUMBER.fullmatch(token)]
+    return frozenset(Decimal(number.replace(",", "")) for number in said)
