@@ -354,11 +354,15 @@ def _first_choice(choices: Json) -> Mapping[str, Json] | None:
 
 
 def _content(content: Json) -> tuple[str, str]:
-    """Return text and reasoning of a content: a text, or parts."""
+    """Return text and reasoning of a content: text, parts, an object."""
     if isinstance(content, str):
         return content, ""
+    alone = as_map(content)
+    if alone and alone.get("type") not in ("text", "thinking"):
+        # Cloudflare parses the JSON that a schema asked for
+        return json.dumps(alone, ensure_ascii=False), ""
     text = thought = ""
-    for item in as_list(content):
+    for item in [alone] if alone else as_list(content):
         part = {"text": item} if isinstance(item, str) else as_map(item)
         if isinstance(part.get("text"), str):
             text += part["text"]
@@ -378,13 +382,16 @@ def _usage(usage: Json) -> Usage | None:
         or counts.get("cached_tokens")  # Kimi
         or counts.get("prompt_cache_hit_tokens")  # DeepSeek
     )
+    asked = count(counts.get("prompt_tokens"))
+    answered = count(counts.get("completion_tokens"))
+    reasoned = count(written.get("reasoning_tokens") or counts.get("reasoning_tokens"))
+    if count(counts.get("total_tokens")) == asked + answered + reasoned:
+        answered += reasoned  # xAI counts it beside the completion
     result = Usage(
-        input_tokens=count(counts.get("prompt_tokens")),
-        output_tokens=count(counts.get("completion_tokens")),
+        input_tokens=asked,
+        output_tokens=answered,
         cached_tokens=count(cached),
         cache_write_tokens=count(details.get("cache_write_tokens")),
-        reasoning_tokens=count(
-            written.get("reasoning_tokens") or counts.get("reasoning_tokens")
-        ),
+        reasoning_tokens=reasoned,
     )
     return result if result != Usage() else None
