@@ -107,6 +107,29 @@ async def test_the_end_mark_of_another_api_is_an_end(
     assert (got.text, got.finish_reason) == ("Hello", "length")
 
 
+def named(message_id: str) -> Event:
+    start = begun()
+    return {**start, "message": {**start["message"], "id": message_id}}
+
+
+async def test_two_answers_in_one_stream_are_no_answer(
+    server: Server, model: AnthropicModel
+) -> None:
+    """A gateway that asks again in the middle joins them: the text came double."""
+    first = [named("a"), *text("It is 4")[:2]]
+    with pytest.raises(ModelBroken, match="began another answer") as caught:
+        await asked(server, model, *first, named("b"), *text("It is 42"), ended(), STOP)
+    assert caught.value.again
+
+
+async def test_a_beginning_that_is_repeated_does_no_harm(
+    server: Server, model: AnthropicModel
+) -> None:
+    """Before the first block, or the same one again."""
+    events = [named("a"), named("b"), *text("Hello"), named("b"), ended(), STOP]
+    assert (await asked(server, model, *events)).text == "Hello"
+
+
 @pytest.mark.parametrize(
     ("start", "end", "expected"),
     [

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from models.http_server import Server, answer, serving, stream
+from neuraxis.errors import ModelBroken
 from neuraxis.messages import Chunk, Completion, Message, Prompt, Usage
 from neuraxis.models import complete
 from neuraxis.models.gemini.model import GeminiModel
@@ -62,6 +63,22 @@ HELLO = stream(frames(says("Hello")))
 def refusal(message: str) -> Any:
     error = {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}
     return answer({"error": error}, 400)
+
+
+@pytest.mark.parametrize("key", ["willContinue", "will_continue"])
+async def test_a_call_whose_arguments_come_in_parts_is_refused(
+    server: Server, key: str
+) -> None:
+    """Vertex sends them so if `extra` asks for it: the call ran without arguments."""
+    call: dict[str, Any] = {"name": "look", key: True}
+    piece = {"jsonPath": "$.at", "stringValue": "Rome"}
+    parts: list[Any] = [{"functionCall": call}]
+    parts += [{"functionCall": {"partialArgs": [piece]}}, {"functionCall": {}}]
+    content = {"role": "model", "parts": parts}
+    tree = {"candidates": [{"content": content, "finishReason": "STOP"}]}
+    server.answers(stream(frames(tree)))
+    with pytest.raises(ModelBroken, match="streamFunctionCallArguments"):
+        await asked(server)
 
 
 @pytest.mark.parametrize(

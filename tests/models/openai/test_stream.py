@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from models.http_server import Server, frame, lines, serving, stream
+from neuraxis.errors import ModelBroken
 from neuraxis.messages import Completion, Message, Prompt
 from neuraxis.models import complete
+from neuraxis.models.http.settings import Options
 from neuraxis.models.openai.model import OpenAIModel
 
 PROMPT = Prompt(
@@ -25,7 +27,8 @@ async def server() -> AsyncIterator[Server]:
 
 
 async def _asked(server: Server, raw: bytes) -> Completion:
-    model = OpenAIModel("m", server=server.answers(stream(raw)))
+    url = server.answers(stream(raw))
+    model = OpenAIModel("m", server=url, options=Options(max_retries=0))
     try:
         return await complete(model, PROMPT)
     finally:
@@ -77,3 +80,31 @@ async def test_a_mapping_that_is_no_call_is_none(server: Server, pieces: Any) ->
     )
     found = await _asked(server, raw)
     assert (found.text, found.tool_calls) == ("Hi.", ())
+
+
+def _second(arguments: str, **fields: Any) -> dict[str, Any]:
+    function = {"name": "pay", "arguments": arguments}
+    piece = {"index": 1, "id": "c2", "function": function}
+    return frame(delta={"tool_calls": [piece]}, **fields)
+
+
+FIRST = frame(
+    delta={"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "pay"}}]},
+    finish_reason="tool_calls",
+)
+
+
+@pytest.mark.parametrize("more", [_second(""), _second('{"eur":5}'), frame("But")])
+async def test_what_breaks_off_behind_a_reason_is_no_answer(
+    server: Server, more: dict[str, Any]
+) -> None:
+    """Together gives each call a reason: the second was read without arguments."""
+    with pytest.raises(ModelBroken, match="broke off"):
+        await _asked(server, lines(FIRST, more, done=False))
+
+
+async def test_each_call_may_have_its_reason(server: Server) -> None:
+    """The last one is the end, without a mark of it too."""
+    last = _second('{"eur":5}', finish_reason="tool_calls")
+    found = await _asked(server, lines(FIRST, last, done=False))
+    assert [call.arguments for call in found.tool_calls] == ["", '{"eur":5}']

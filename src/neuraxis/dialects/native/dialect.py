@@ -265,6 +265,9 @@ class Native:
             if isinstance(inner, Value):
                 notes["arguments written as a text in a text"] = None
                 value = inner.value
+        if value is None and not self._strict:  # Llama, of a tool without parameters
+            notes["empty arguments"] = None
+            return {}
         if not isinstance(value, dict):
             return malformed_reply(
                 f"arguments of {native.name}: expected a JSON object, got "

@@ -55,6 +55,7 @@ class MessageReader:
     def __init__(self, origin: str = "") -> None:
         self._origin = origin
         self._done = False
+        self._id: Json = None
         self._reason = ""
         self._notes: list[str] = []
         self._seen = False
@@ -89,7 +90,7 @@ class MessageReader:
         if kind == "error" or frame.get("error"):
             raise server_error(frame.get("error") or dict(frame))
         if kind == "message_start":
-            return self._message(as_map(frame.get("message")))
+            return self._begin(as_map(frame.get("message")))
         if kind == "content_block_start":
             return self._start(frame, as_map(frame.get("content_block")))
         if kind == "content_block_delta":
@@ -151,6 +152,15 @@ class MessageReader:
             note="; ".join(self._notes),
             carried=carried,
         )
+
+    def _begin(self, message: Mapping[str, Json]) -> list[Chunk]:
+        """Return the chunks of the beginning, which gateways may repeat."""
+        if self._blocks and message.get("id") != self._id:
+            raise ServerError(
+                "it began another answer in the middle of this one", again=True
+            )
+        self._id = message.get("id")
+        return self._message(message)
 
     def _message(self, message: Mapping[str, Json]) -> list[Chunk]:
         self._seen = self._seen or "content" in message

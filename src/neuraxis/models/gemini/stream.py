@@ -167,7 +167,13 @@ class ContentReader:
         if isinstance(text, str) and text:
             text = whole_pairs(text)
             return [Chunk(reasoning=text) if part.get("thought") else Chunk(text=text)]
-        call = as_map(part.get("functionCall"))
+        call = _fields(part.get("functionCall"))
+        if "partialArgs" in call or "willContinue" in call:
+            raise ServerError(
+                "it streams the arguments of a call in parts, which is not read: "
+                "leave out streamFunctionCallArguments",
+                is_final=True,
+            )
         if call:
             return [self._call(call)]
         if part.get("inlineData"):

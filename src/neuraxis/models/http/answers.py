@@ -61,7 +61,7 @@ _MOST_TOKENS = 10**12
 """Numbers above this count nothing."""
 _TOO_LONG = re.compile(
     r"context.{0,20}(?:length|size|window)|(?<!took )too (?:long|large)|too many tokens"
-    r"|maximum prompt length",
+    r"|maximum prompt length|input token count",
     re.IGNORECASE,
 )
 

@@ -71,6 +71,7 @@ class Frames:
         "_carried",
         "_failed",
         "_given",
+        "_goes_on",
         "_instead",
         "_is_old",
         "_note",
@@ -103,6 +104,7 @@ class Frames:
         self._seen = False
         self._given = False
         self._went_on = False
+        self._goes_on = False  # whether more came behind the last reason
         self._note = ""
         self._text = Pairs()
         self._reasoning = Pairs()
@@ -168,7 +170,7 @@ class Frames:
             delta = choice.get("message") or {}
         if not isinstance(delta, dict):
             raise ServerError("a frame of its answer has a delta that is no object")
-        earlier = self.reason
+        earlier, self.reason = self.reason, None
         self._finish_reason(choice.get("finish_reason"))
         native = choice.get("native_finish_reason")
         if _is_failure(native):  # OpenRouter, where its own reason may be "stop"
@@ -176,6 +178,11 @@ class Frames:
         chunk = self._chunk(cast("dict[str, Json]", delta), choice.get("text"))
         self._given = self._given or (chunk is not None and bool(choice.get("delta")))
         self._went_on = self._went_on or (chunk is not None and earlier is not None)
+        if self.reason is None and earlier is not None:
+            has_more = chunk is not None and bool(chunk.text or chunk.tool_calls)
+            self.reason, self._goes_on = earlier, self._goes_on or has_more
+        else:
+            self._goes_on = False
         self.ended = chunk is None and self.reason is not None
         return chunk
 
@@ -234,9 +241,10 @@ class Frames:
             raise ServerError(self._failed, again=True)
         if not self._seen:
             raise self._nothing(whole=whole)
+        is_open = self.reason is None or self._goes_on
+        if is_open and not (self.complete or whole):
+            raise broken_off()
         if self.reason is None:
-            if not (self.done or whole):
-                raise broken_off()
             self._note = "no finish reason was given with the end of the answer"
         carried, note = self._carried.finish(self._origin, self._calls.places)
         return Chunk(
@@ -354,11 +362,15 @@ def _first_choice(choices: Json) -> Mapping[str, Json] | None:
 
 
 def _content(content: Json) -> tuple[str, str]:
-    """Return text and reasoning of a content: a text, or parts."""
+    """Return text and reasoning of a content: text, parts, an object."""
     if isinstance(content, str):
         return content, ""
+    alone = as_map(content)
+    if alone and alone.get("type") not in ("text", "thinking"):
+        # Cloudflare parses the JSON that a schema asked for
+        return json.dumps(alone, ensure_ascii=False), ""
     text = thought = ""
-    for item in as_list(content):
+    for item in [alone] if alone else as_list(content):
         part = {"text": item} if isinstance(item, str) else as_map(item)
         if isinstance(part.get("text"), str):
             text += part["text"]
@@ -378,13 +390,16 @@ def _usage(usage: Json) -> Usage | None:
         or counts.get("cached_tokens")  # Kimi
         or counts.get("prompt_cache_hit_tokens")  # DeepSeek
     )
+    asked = count(counts.get("prompt_tokens"))
+    answered = count(counts.get("completion_tokens"))
+    reasoned = count(written.get("reasoning_tokens") or counts.get("reasoning_tokens"))
+    if count(counts.get("total_tokens")) == asked + answered + reasoned:
+        answered += reasoned  # xAI counts it beside the completion
     result = Usage(
-        input_tokens=count(counts.get("prompt_tokens")),
-        output_tokens=count(counts.get("completion_tokens")),
+        input_tokens=asked,
+        output_tokens=answered,
         cached_tokens=count(cached),
         cache_write_tokens=count(details.get("cache_write_tokens")),
-        reasoning_tokens=count(
-            written.get("reasoning_tokens") or counts.get("reasoning_tokens")
-        ),
+        reasoning_tokens=reasoned,
     )
     return result if result != Usage() else None
