@@ -85,6 +85,13 @@ def test_attack16_b9_a_linked_folder_counts_as_naming_it(
     assert is_mentioned("helper", work, is_data) is counts
 
 
+def test_a_script_with_data_behind_it_is_text(tmp_path: Path) -> None:
+    """An archive that unpacks itself."""
+    script = b"#!/bin/sh\npython helper.py\nexit\n" + Random(1).randbytes(20_000)
+    (tmp_path / "installer").write_bytes(script)
+    assert is_mentioned("helper", tmp_path, is_data)
+
+
 def test_random_bytes_are_no_text(tmp_path: Path) -> None:
     """A picture or program is not read for names."""
     (tmp_path / "app.bin").write_bytes(Random(1).randbytes(2_000) + b"helper")

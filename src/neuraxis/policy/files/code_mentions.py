@@ -76,5 +76,7 @@ def _code(workspace: Path, is_data: Callable[[str], bool]) -> Iterator[Path]:
 def _is_text(file: Path) -> bool:
     with file.open("rb") as opened:
         beginning = _letters(opened.read(_BEGINNING))
+    if beginning.startswith(b"#!"):
+        return True  # a shell script may carry data behind it
     controls = len(beginning) - len(beginning.translate(None, _CONTROLS))
     return controls * 20 <= len(beginning)
