@@ -385,3 +385,53 @@ def test_names_that_hide_something_leave_their_operation_out() -> None:
     assert plugin.commands["look"].spec.description == "See it."
     (told,) = [str(item) for item in plugin.problems if "forged" in str(item)]
     assert "control or invisible characters in the name 'q\\x1b[2J\\u202e'" in told
+
+
+YAML = """
+openapi: 3.0.3
+info: {title: Shelves}
+servers: [{url: "https://shelves.example.org"}]
+paths:
+  /shelves/{shelf}:
+    get:
+      operationId: shelf
+      parameters:
+        - {name: shelf, in: path, required: true, schema: {type: string}}
+        - name: depth
+          in: query
+          schema: {type: integer, enum: [1, 2, 12], default: 2}
+        - {name: dusty, in: query, schema: {type: boolean, default: false}}
+        - {name: old, in: query, schema: {type: string, deprecated: true}}
+        - {name: mark, in: query, schema: {type: string, example: "007"}}
+      responses: {"200": {description: a shelf}}
+"""
+
+
+def test_numbers_and_flags_of_yaml_are_numbers_and_flags(tmp_path: Path) -> None:
+    """Only what is in quotes, or no other value, is text."""
+    file = tmp_path / "api.yaml"
+    file.write_text(YAML, "utf-8")
+    plugin = openapi(file)
+    fields = plugin.commands["shelf"].spec.parameters["properties"]
+    assert fields["depth"]["enum"] == [1, 2, 12]
+    assert fields["depth"]["default"] == 2
+    assert fields["dusty"]["default"] is False
+    assert fields["old"]["deprecated"] is True
+    assert fields["mark"]["examples"] == ["007"]
+    assert not plugin.problems
+
+
+def test_a_document_of_many_files_is_read_whole(tmp_path: Path) -> None:
+    """A path for each file, as large products keep them."""
+    paths: dict[str, Any] = {}
+    for number in range(60):
+        file = tmp_path / f"path{number}.yaml"
+        file.write_text(f"get: {{operationId: at{number}, responses: {{}}}}", "utf-8")
+        paths[f"/at/{number}"] = {"$ref": file.name}
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "https://x.example"}],
+        "paths": paths,
+    }
+    (tmp_path / "api.json").write_text(json.dumps(document), "utf-8")
+    assert len(openapi(tmp_path / "api.json").commands) == 60
