@@ -18,6 +18,7 @@ from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.lock_file import facts
+from neuraxis.schema.schema import Schema
 from neuraxis.testing import call as call_alone
 
 
@@ -419,6 +420,67 @@ def test_numbers_and_flags_of_yaml_are_numbers_and_flags(tmp_path: Path) -> None
     assert fields["old"]["deprecated"] is True
     assert fields["mark"]["examples"] == ["007"]
     assert not plugin.problems
+
+
+def schema_of(body: Any) -> tuple[Schema, Any]:
+    """The parameters of a command with this body, and the plugin's problems."""
+    post = {
+        "operationId": "send",
+        "requestBody": {"content": {"application/json": {"schema": body}}},
+        "responses": {},
+    }
+    plugin = openapi(
+        {
+            "openapi": "3.0.3",
+            "info": {"title": "Post"},
+            "servers": [{"url": "https://post.example.org"}],
+            "paths": {"/send": {"post": post}},
+        }
+    )
+    return Schema(plugin.commands["send"].spec.parameters), plugin.problems
+
+
+def test_a_flag_that_is_no_flag_is_left_out() -> None:
+    """One such remark does not end the checks of the command's parameters."""
+    schema, problems = schema_of(
+        {
+            "type": "object",
+            "properties": {
+                "to": {"type": "string", "deprecated": "true"},
+                "tags": {"type": "array", "items": {}, "uniqueItems": "yes"},
+                "data": {"type": "string", "contentEncoding": ["base64"]},
+            },
+            "required": ["to"],
+        }
+    )
+    assert not problems
+    assert schema.valid({"body": {"to": "Ada", "tags": [1, 1], "data": "x"}})
+    assert not schema.valid({"body": {"tags": []}})
+
+
+def test_a_value_may_fit_several_types_of_a_oneof() -> None:
+    """Types overlap in real documents; which fields go together stays exact."""
+    schema, _ = schema_of(
+        {
+            "type": "object",
+            "properties": {
+                "id": {
+                    "oneOf": [
+                        {"type": "string", "pattern": "^[0-9]+$"},
+                        {"type": "string", "format": "uuid"},
+                    ],
+                    "anyOf": [{"minLength": 2}, {"maxLength": 0}],
+                },
+                "name": {"type": "string"},
+                "number": {"type": "integer"},
+            },
+            "oneOf": [{"required": ["name"]}, {"required": ["number"]}],
+        }
+    )
+    assert schema.valid({"body": {"id": "12345", "name": "Ada"}})
+    assert not schema.valid({"body": {"id": "1", "name": "Ada"}})
+    assert not schema.valid({"body": {"id": 12, "name": "Ada"}})
+    assert not schema.valid({"body": {"name": "Ada", "number": 1}})
 
 
 def test_a_document_of_many_files_is_read_whole(tmp_path: Path) -> None:

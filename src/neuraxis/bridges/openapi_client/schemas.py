@@ -40,7 +40,8 @@ _MEANT = {
     "dict": "object", "map": "object", "dictionary": "object", "hash": "object",
 }  # fmt: skip
 """Types that authors write -> JSON Schema types."""
-_SAME = ("const", "uniqueItems", "deprecated", "contentEncoding", "contentMediaType")
+_FLAGS = ("uniqueItems", "deprecated")
+_TEXTS = ("contentEncoding", "contentMediaType")
 _COUNTS = (
     "minLength", "maxLength", "minItems", "maxItems", "minProperties",
     "maxProperties", "minContains", "maxContains",
@@ -81,6 +82,7 @@ class Schemas(msgspec.Struct, kw_only=True):
         self._type(node, translated)
         self._limits(node, translated)
         self._parts(node, translated, base)
+        self._remarks(node, translated)
         self._texts(node, translated)
         return translated
 
@@ -169,12 +171,20 @@ class Schemas(msgspec.Struct, kw_only=True):
         pattern = node.get("pattern")
         if isinstance(pattern, str) and self._usable(pattern):
             translated["pattern"] = pattern
-        for key in _SAME:
-            if key in node and (key != "uniqueItems" or node[key] is True):
-                translated[key] = node[key]
         text = as_text(node.get("format"))
         if text and text not in ("binary", "file"):
             translated["format"] = text
+
+    def _remarks(self, node: Node, translated: dict[str, Json]) -> None:
+        """Copy the keywords that JSON Schema shares, if of their type."""
+        if "const" in node:
+            translated["const"] = node["const"]
+        for key in _FLAGS:
+            if as_flag(node.get(key)) is True:
+                translated[key] = True
+        for key in _TEXTS:
+            if text := as_text(node.get(key)):
+                translated[key] = text
 
     def _usable(self, pattern: str) -> bool:
         if pattern not in self.patterns:
@@ -226,6 +236,13 @@ class Schemas(msgspec.Struct, kw_only=True):
         for key in _UNIONS:
             if arms := as_list(node.get(key)):
                 translated[key] = [self.translate(arm, base) for arm in arms]
+        if not all(map(_is_condition, as_list(node.get("oneOf")))):
+            # types of real documents overlap, and servers take what fits several
+            union: Json = {"anyOf": translated.pop("oneOf")}
+            if "anyOf" in translated:
+                translated["allOf"] = [*translated.get("allOf", ()), union]
+            else:
+                translated.update(union)
         for key in _INNER:
             if isinstance(node.get(key), Mapping | bool):
                 translated[key] = self.translate(node[key], base)
@@ -332,6 +349,11 @@ def shape(
         return {"type": "array" if depth == 3 else ["array", "null"], "items": items}
     text = as_text(node.get("description"))
     return {"description": shortened(text, 80)} if text and depth >= 2 else {}
+
+
+def _is_condition(arm: Json) -> bool:
+    """Return whether a union's arm says only which fields go together."""
+    return set(as_map(arm)) <= {"required", "not", "description", "title"}
 
 
 def _number(value: Json) -> int | float | None:
