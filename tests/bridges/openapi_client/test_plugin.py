@@ -483,6 +483,25 @@ def test_a_value_may_fit_several_types_of_a_oneof() -> None:
     assert not schema.valid({"body": {"name": "Ada", "number": 1}})
 
 
+def test_a_parameter_that_is_missing_leaves_its_operation() -> None:
+    """A field of the path is taken as text; the problem says what is missing."""
+    document = pets()
+    document["paths"]["/vets/{vet}"] = {
+        "get": {
+            "operationId": "vet",
+            "parameters": [{"$ref": "#/components/parameters/vet"}],
+            "responses": {},
+        }
+    }
+    plugin = openapi(document)
+    spec = plugin.commands["vet"].spec
+    assert spec.parameters["required"] == ["vet"]
+    assert any(
+        "GET /vets/{vet}: a parameter is left out: $ref" in problem.message
+        for problem in plugin.problems
+    )
+
+
 def test_a_document_of_many_files_is_read_whole(tmp_path: Path) -> None:
     """A path for each file, as large products keep them."""
     paths: dict[str, Any] = {}

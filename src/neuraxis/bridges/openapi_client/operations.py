@@ -103,10 +103,9 @@ class _Reading(msgspec.Struct, kw_only=True):
     ) -> Operation:
         node = as_map(self.item[method])
         used = needed(node, self.document.root, schemes, auth)
-        parameter_nodes = self._parameter_nodes(node)
-        parameters = self._parameters(
-            parameter_nodes, path, f"{method.upper()} {path}", schemes
-        )
+        place = f"{method.upper()} {path}"
+        parameter_nodes = self._parameter_nodes(node, place)
+        parameters = self._parameters(parameter_nodes, path, place, schemes)
         body = self._body(node, parameter_nodes, method)
         names = {parameter.argument for parameter in parameters}
         if body is not None and body.argument in names:
@@ -124,12 +123,16 @@ class _Reading(msgspec.Struct, kw_only=True):
             response=response,
         )
 
-    def _parameter_nodes(self, node: Node) -> list[tuple[Node, str]]:
+    def _parameter_nodes(self, node: Node, place: str) -> list[tuple[Node, str]]:
         """Return all parameters; one of the operation replaces one of the path."""
         nodes: dict[tuple[str, str], tuple[Node, str]] = {}
         for owner in (self.item, node):
             for value in as_list(owner.get("parameters")):
-                part, base = self.document.deref(value, self.base)
+                try:
+                    part, base = self.document.deref(value, self.base)
+                except CannotImport as error:
+                    self.notes.add(f"{place}: a parameter is left out: {error}")
+                    continue
                 key = (as_text(part.get("name")), as_text(part.get("in")))
                 nodes[key] = (part, base)
         return list(nodes.values())
