@@ -469,7 +469,7 @@ def test_a_value_may_fit_several_types_of_a_oneof() -> None:
                         {"type": "string", "pattern": "^[0-9]+$"},
                         {"type": "string", "format": "uuid"},
                     ],
-                    "anyOf": [{"minLength": 2}, {"maxLength": 0}],
+                    "anyOf": [{"minLength": 2}, {"pattern": "^x$"}],
                 },
                 "name": {"type": "string"},
                 "number": {"type": "integer"},
@@ -516,3 +516,80 @@ def test_a_document_of_many_files_is_read_whole(tmp_path: Path) -> None:
     }
     (tmp_path / "api.json").write_text(json.dumps(document), "utf-8")
     assert len(openapi(tmp_path / "api.json").commands) == 60
+
+
+def test_fields_that_several_types_of_an_allof_close_can_be_sent_together() -> None:
+    """Each arm forbids the others' fields, which no author means."""
+    key = {
+        "type": "object",
+        "properties": {"key": {"type": "string"}},
+        "required": ["key"],
+        "additionalProperties": False,
+    }
+    schema, problems = schema_of(
+        {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "allOf": [key, {"properties": {"size": {"type": "integer"}}}],
+            "additionalProperties": False,
+        }
+    )
+    assert not problems
+    assert schema.valid({"body": {"key": "k", "name": "Ada", "size": 1}})
+    assert not schema.valid({"body": {"name": "Ada"}})
+    assert not schema.valid({"body": {"key": "k", "colour": "red"}})
+
+
+def test_a_closed_type_stays_closed_where_it_stands_alone() -> None:
+    """Only as an arm of an `allOf` it takes other fields."""
+    document = pets()
+    types = document["components"]["schemas"]
+    types["Key"] = {
+        "type": "object",
+        "properties": {"key": {"type": "string"}},
+        "additionalProperties": False,
+    }
+    types["Move"] = {
+        "allOf": [
+            {"$ref": "#/components/schemas/Key"},
+            {"type": "object", "properties": {"to": {"type": "string"}}},
+        ]
+    }
+    for name in ("Key", "Move"):
+        reference = {"schema": {"$ref": f"#/components/schemas/{name}"}}
+        document["paths"][f"/{name}"] = {
+            "post": {
+                "operationId": name,
+                "requestBody": {"content": {"application/json": reference}},
+                "responses": {},
+            }
+        }
+    commands = openapi(document).commands
+    given = {"body": {"key": "k", "to": "here"}}
+    assert Schema(commands["Move"].spec.parameters).valid(given)
+    assert not Schema(commands["Key"].spec.parameters).valid(given)
+
+
+def test_a_field_whose_type_is_read_only_is_not_asked_for() -> None:
+    """The mark may stand at the type that the field refers to."""
+    document = pets()
+    types = document["components"]["schemas"]
+    types["Born"] = {"type": "string", "readOnly": True}
+    types["Pet"]["properties"]["born"] = {"$ref": "#/components/schemas/Born"}
+    types["Pet"]["required"].append("born")
+    commands = openapi(document).commands
+    (spec,) = [
+        command.spec
+        for command in commands.values()
+        if "Pet" in command.spec.parameters.get("$defs", {})
+    ][:1]
+    assert spec.parameters["$defs"]["Pet"]["required"] == ["name"]
+    assert "born" not in spec.parameters["$defs"]["Pet"]["properties"]
+
+
+def test_a_longest_text_of_no_characters_is_no_limit() -> None:
+    """Generators write 0 where they know none."""
+    schema, _ = schema_of(
+        {"type": "object", "properties": {"day": {"type": "string", "maxLength": 0}}}
+    )
+    assert schema.valid({"body": {"day": "2024-03-01"}})

@@ -63,8 +63,8 @@ class Schemas(msgspec.Struct, kw_only=True):
     modern: bool = False
     """Whether the document is 3.1, whose schemas are JSON Schema 2020-12."""
     defs: dict[str, dict[str, Json]] = {}
-    names: dict[tuple[str, str], str] = {}
-    """Name in `$defs` by a schema's document and pointer."""
+    names: dict[tuple[str, str, str], str] = {}
+    """Name in `$defs` by a schema's document, pointer and variant."""
     patterns: dict[str, bool] = {}
 
     def translate(self, value: Json, base: str = "") -> dict[str, Json]:
@@ -101,8 +101,8 @@ class Schemas(msgspec.Struct, kw_only=True):
             translated["description"] = shortened(text)
         return translated
 
-    def _named(self, target: Json, place: str, pointer: str) -> str:
-        key = (place, pointer)
+    def _named(self, target: Json, place: str, pointer: str, variant: str = "") -> str:
+        key = (place, pointer, variant)
         if key in self.names:
             return self.names[key]
         short = _UNSAFE.sub("_", pointer.rpartition("/")[2]).strip("_") or "Type"
@@ -168,6 +168,8 @@ class Schemas(msgspec.Struct, kw_only=True):
         ):
             if as_flag(node.get(key)) and limit in translated:  # the form of draft 4
                 translated[key] = translated.pop(limit)
+        if translated.get("maxLength") == 0:  # of generators that know no limit
+            del translated["maxLength"]
         pattern = node.get("pattern")
         if isinstance(pattern, str) and self._usable(pattern):
             translated["pattern"] = pattern
@@ -186,6 +188,16 @@ class Schemas(msgspec.Struct, kw_only=True):
             if text := as_text(node.get(key)):
                 translated[key] = text
 
+    def is_read_only(self, value: Json, base: str) -> bool:
+        """Return whether a field, or its type, is only in answers."""
+        if as_flag(as_map(value).get("readOnly")):
+            return True
+        try:
+            target, _ = self.document.deref(value, base)
+        except CannotImport:
+            return False
+        return as_flag(target.get("readOnly")) is True
+
     def _usable(self, pattern: str) -> bool:
         if pattern not in self.patterns:
             fits = Schema({"pattern": pattern}).defect is None
@@ -197,9 +209,7 @@ class Schemas(msgspec.Struct, kw_only=True):
     def _parts(self, node: Node, translated: dict[str, Json], base: str) -> None:
         properties = as_map(node.get("properties"))
         hidden = {
-            name
-            for name, part in properties.items()
-            if as_flag(as_map(part).get("readOnly"))
+            name for name, part in properties.items() if self.is_read_only(part, base)
         }
         if "properties" in node:
             translated["properties"] = {
@@ -216,7 +226,10 @@ class Schemas(msgspec.Struct, kw_only=True):
             translated["required"] = list(dict.fromkeys(required))
         extra = node.get("additionalProperties")
         if (flag := as_flag(extra)) is not None:
-            translated["additionalProperties"] = flag
+            # beside `allOf`, authors mean the fields of its types, too
+            joined = flag is False and bool(as_list(node.get("allOf")))
+            key = "unevaluatedProperties" if joined else "additionalProperties"
+            translated[key] = flag
         elif isinstance(extra, Mapping):
             translated["additionalProperties"] = self.translate(
                 cast("Json", extra), base
@@ -235,7 +248,8 @@ class Schemas(msgspec.Struct, kw_only=True):
     def _unions(self, node: Node, translated: dict[str, Json], base: str) -> None:
         for key in _UNIONS:
             if arms := as_list(node.get(key)):
-                translated[key] = [self.translate(arm, base) for arm in arms]
+                translate = self._joined if key == "allOf" else self.translate
+                translated[key] = [translate(arm, base) for arm in arms]
         if not all(map(_is_condition, as_list(node.get("oneOf")))):
             # types of real documents overlap, and servers take what fits several
             union: Json = {"anyOf": translated.pop("oneOf")}
@@ -257,6 +271,27 @@ class Schemas(msgspec.Struct, kw_only=True):
             translated["dependentRequired"] = node["dependentRequired"]
         if "$dynamicRef" in node or "$id" in node:
             self.notes.add("$id and $dynamicRef are not followed")
+
+    def _joined(self, arm: Json, base: str) -> dict[str, Json]:
+        """Return an arm of an `allOf` that lets other arms' fields in."""
+        node, ref = as_map(arm), as_map(arm).get("$ref")
+        try:
+            target, place, pointer = (
+                self.document.find(ref, base)
+                if isinstance(ref, str)
+                else (node, "", "")
+            )
+        except CannotImport:
+            return self.translate(arm, base)  # it notes what is missing
+        fields = as_map(target)
+        if as_flag(fields.get("additionalProperties")) is not False:
+            return self.translate(arm, base)
+        opened = {
+            key: part for key, part in fields.items() if key != "additionalProperties"
+        }
+        if target is node:
+            return self.translate(opened, base)
+        return {"$ref": f"#/$defs/{self._named(opened, place, pointer, 'joined')}"}
 
     def _texts(self, node: Node, translated: dict[str, Json]) -> None:
         text = as_text(node.get("description")) or as_text(node.get("title"))
