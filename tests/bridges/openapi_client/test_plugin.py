@@ -593,3 +593,34 @@ def test_a_longest_text_of_no_characters_is_no_limit() -> None:
         {"type": "object", "properties": {"day": {"type": "string", "maxLength": 0}}}
     )
     assert schema.valid({"body": {"day": "2024-03-01"}})
+
+
+def test_a_type_that_is_too_large_keeps_its_required_fields() -> None:
+    """And what is small beside it is shown whole."""
+    document = pets()
+    types = document["components"]["schemas"]
+    types["Order"] = {
+        "type": "object",
+        "properties": {
+            "amount": {"$ref": "#/components/schemas/Amount"},
+            **{f"field{number}": {"type": "string"} for number in range(900)},
+        },
+        "required": ["amount"],
+    }
+    types["Amount"] = {
+        "type": "object",
+        "properties": {"value": {"type": "integer"}},
+        "required": ["value"],
+    }
+    reference = {"schema": {"$ref": "#/components/schemas/Order"}}
+    document["paths"]["/order"] = {
+        "post": {
+            "operationId": "order",
+            "requestBody": {"content": {"application/json": reference}},
+            "responses": {},
+        }
+    }
+    schema = Schema(openapi(document).commands["order"].spec.parameters)
+    assert schema.valid({"body": {"amount": {"value": 1}, "field7": "x"}})
+    assert not schema.valid({"body": {"field7": "x"}})
+    assert not schema.valid({"body": {"amount": {"value": "one"}}})

@@ -342,8 +342,10 @@ class Schemas(msgspec.Struct, kw_only=True):
                 if name in definitions or name not in self.defs:
                     continue
                 part = take(name)
-                if room is not None and (room := room - _size(part)) < 0:
-                    part, cut = _outline(self.defs[name]), cut + 1
+                if room is not None:
+                    if _size(part) > room:
+                        part, cut = _outline(part, room), cut + 1
+                    room -= _size(part)
                 definitions[name] = part
                 nested += _references(part)
             pending = nested
@@ -465,9 +467,20 @@ def _without_prose(value: Json) -> Json:
     return reduced
 
 
-def _outline(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a type without its fields, to keep a schema short."""
-    outline = {key: schema[key] for key in ("type", "enum") if key in schema}
+def _outline(schema: Mapping[str, Json], room: int) -> dict[str, Json]:
+    """Return a type with only its required fields, if they fit."""
     text = shortened(as_text(schema.get("description")), 60)
+    outline = {key: schema[key] for key in ("type", "enum") if key in schema}
+    fields = as_map(schema.get("properties"))
+    required = [name for name in as_list(schema.get("required")) if name in fields]
+    if required:
+        longer = {
+            **outline,
+            "properties": {str(name): fields[str(name)] for name in required},
+            "required": required,
+            "description": f"{text} (its other fields are not listed here)".strip(),
+        }
+        if _size(longer) <= room:
+            return longer
     outline["description"] = f"{text} (its fields are not listed here)".strip()
     return outline
