@@ -595,6 +595,27 @@ def test_a_longest_text_of_no_characters_is_no_limit() -> None:
     assert schema.valid({"body": {"day": "2024-03-01"}})
 
 
+def test_a_form_takes_a_required_field_that_is_not_described() -> None:
+    """Otherwise no call could be complete."""
+    document = pets()
+    form = {"properties": {"token": {"type": "string"}}, "required": ["grant"]}
+    content = {"application/x-www-form-urlencoded": {"schema": form}}
+    document["paths"]["/revoke"] = {
+        "post": {
+            "operationId": "revoke",
+            "requestBody": {"content": content},
+            "responses": {},
+        }
+    }
+    with serving() as server:
+        plugin = openapi(document, server=server.url)
+        schema = Schema(plugin.commands["revoke"].spec.parameters)
+        assert not schema.valid({"body": {"token": "t"}})
+        assert schema.valid({"body": {"token": "t", "grant": "g"}})
+        call(plugin, "revoke", {"body": {"token": "t", "grant": "g"}})
+        assert server.requests[-1].body == b"token=t&grant=g"
+
+
 def test_a_type_that_is_too_large_keeps_its_required_fields() -> None:
     """And what is small beside it is shown whole."""
     document = pets()
