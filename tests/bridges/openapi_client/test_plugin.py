@@ -645,3 +645,24 @@ def test_a_type_that_is_too_large_keeps_its_required_fields() -> None:
     assert schema.valid({"body": {"amount": {"value": 1}, "field7": "x"}})
     assert not schema.valid({"body": {"field7": "x"}})
     assert not schema.valid({"body": {"amount": {"value": "one"}}})
+
+
+def test_a_field_of_a_path_is_found_in_other_spellings() -> None:
+    """`:shelf` and `{Book}` are the parameters `shelf` and `book`; `:now` is text."""
+    document = pets()
+    document["paths"]["/at/:now/:shelf/{Book}"] = {
+        "get": {
+            "operationId": "look",
+            "parameters": [
+                {"name": name, "in": "path", "schema": {"type": "string"}}
+                for name in ("shelf", "book")
+            ],
+            "responses": {},
+        }
+    }
+    with serving() as server:
+        plugin = openapi(document, server=server.url)
+        assert plugin.commands["look"].spec.parameters["required"] == ["shelf", "book"]
+        call(plugin, "look", {"shelf": "s 1", "book": "b"})
+        assert server.requests[-1].target == "/at/:now/s%201/b"
+    assert not [item for item in plugin.problems if "/at/" in item.message]

@@ -29,6 +29,7 @@ from neuraxis.specs import Effects, Json
 
 METHODS = ("get", "head", "options", "put", "post", "patch", "delete")
 _FIELD = re.compile(r"\{([^{}/]+)\}")
+_ANY_FIELD = re.compile(r"\{([^{}/]+)\}|(?<=/):(\w+)(?=/|$)")
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +106,7 @@ class _Reading(msgspec.Struct, kw_only=True):
         used = needed(node, self.document.root, schemes, auth)
         place = f"{method.upper()} {path}"
         parameter_nodes = self._parameter_nodes(node, place)
+        path = _with_fields(path, [part for part, _ in parameter_nodes])
         parameters = self._parameters(parameter_nodes, path, place, schemes)
         body = self._body(node, parameter_nodes, method)
         names = {parameter.argument for parameter in parameters}
@@ -238,6 +240,22 @@ def _address(server: Node, place: str) -> str:
     if address and not is_url(address):
         address = urljoin(place, address) if is_url(place) else ""
     return "" if "{" in address else address.rstrip("/")
+
+
+def _with_fields(path: str, nodes: list[Node]) -> str:
+    """Return a path whose fields are written as its parameters are.
+
+    Some documents write `:id`, or `{userId}` for the parameter `userID`.
+    """
+    names = [as_text(node.get("name")) for node in nodes if node.get("in") == "path"]
+    described = {name.lower(): name for name in names} | {name: name for name in names}
+
+    def written(match: re.Match[str]) -> str:
+        field = match[1] or match[2]
+        name = described.get(field) or described.get(field.lower())
+        return f"{{{name}}}" if name else match[0]
+
+    return _ANY_FIELD.sub(written, path)
 
 
 def _undeclared(field: str) -> Parameter:
