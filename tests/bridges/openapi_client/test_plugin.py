@@ -666,3 +666,35 @@ def test_a_field_of_a_path_is_found_in_other_spellings() -> None:
         call(plugin, "look", {"shelf": "s 1", "book": "b"})
         assert server.requests[-1].target == "/at/:now/s%201/b"
     assert not [item for item in plugin.problems if "/at/" in item.message]
+
+
+def test_an_operation_may_be_kept_in_a_file_of_its_own(tmp_path: Path) -> None:
+    """Its references start there, those of its path in the document."""
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "id.yaml").write_text(
+        "{name: id, in: path, schema: {type: integer}}", "utf-8"
+    )
+    (tmp_path / "ops" / "size.yaml").write_text(
+        "{name: size, in: query, required: true, schema: {type: string}}", "utf-8"
+    )
+    (tmp_path / "ops" / "look.yaml").write_text(
+        "operationId: look\nparameters: [{$ref: size.yaml}]\nresponses: {}", "utf-8"
+    )
+    document = {
+        "openapi": "3.0.3",
+        "servers": [{"url": "https://x.example"}],
+        "paths": {
+            "/at/{id}": {
+                "parameters": [{"$ref": "id.yaml"}],
+                "get": {"$ref": "ops/look.yaml"},
+                "delete": {"$ref": "ops/missing.yaml"},
+            }
+        },
+    }
+    (tmp_path / "api.json").write_text(json.dumps(document), "utf-8")
+    plugin = openapi(tmp_path / "api.json")
+    assert list(plugin.commands) == ["look"]
+    parameters = plugin.commands["look"].spec.parameters
+    assert parameters["required"] == ["id", "size"]
+    assert parameters["properties"]["id"]["type"] == "integer"
+    assert "DELETE /at/{id} is skipped" in plugin.problems[0].message

@@ -81,28 +81,40 @@ def operations(
         for method in METHODS:
             if not isinstance(item.get(method), dict):
                 continue
-            reading = _Reading(
-                document=document, schemas=schemas, notes=notes, base=base, item=item
-            )
             try:
+                node, own_base = document.deref(item[method], base)
+                reading = _Reading(
+                    document=document,
+                    schemas=schemas,
+                    notes=notes,
+                    item=item,
+                    item_base=base,
+                    node=node,
+                    base=own_base,
+                )
                 yield reading.operation(method, path, schemes, auth)
             except CannotImport as error:
                 notes.add(f"{method.upper()} {path[:80]} is skipped: {error}")
 
 
 class _Reading(msgspec.Struct, kw_only=True):
-    """State of reading one path of a document."""
+    """State of reading one operation of a document."""
 
     document: Document
     schemas: Schemas
     notes: Notes
-    base: str
     item: Node
+    """The path's item, which the operation is in."""
+    item_base: str
+    """The document with the item, which references in it start from."""
+    node: Node
+    base: str
+    """The document with the operation; some keep each in a file of its own."""
 
     def operation(
         self, method: str, path: str, schemes: dict[str, Scheme], auth: Auth
     ) -> Operation:
-        node = as_map(self.item[method])
+        node = self.node
         used = needed(node, self.document.root, schemes, auth)
         place = f"{method.upper()} {path}"
         parameter_nodes = self._parameter_nodes(node, place)
@@ -128,10 +140,10 @@ class _Reading(msgspec.Struct, kw_only=True):
     def _parameter_nodes(self, node: Node, place: str) -> list[tuple[Node, str]]:
         """Return all parameters; one of the operation replaces one of the path."""
         nodes: dict[tuple[str, str], tuple[Node, str]] = {}
-        for owner in (self.item, node):
+        for owner, place_of_owner in ((self.item, self.item_base), (node, self.base)):
             for value in as_list(owner.get("parameters")):
                 try:
-                    part, base = self.document.deref(value, self.base)
+                    part, base = self.document.deref(value, place_of_owner)
                 except CannotImport as error:
                     self.notes.add(f"{place}: a parameter is left out: {error}")
                     continue
