@@ -698,3 +698,17 @@ def test_an_operation_may_be_kept_in_a_file_of_its_own(tmp_path: Path) -> None:
     assert parameters["required"] == ["id", "size"]
     assert parameters["properties"]["id"]["type"] == "integer"
     assert "DELETE /at/{id} is skipped" in plugin.problems[0].message
+
+
+def test_a_type_in_a_file_of_its_own_has_the_files_name(tmp_path: Path) -> None:
+    """The model reads it where the type is named."""
+    (tmp_path / "key_id.yaml").write_text("{type: integer}", "utf-8")
+    parameter = {"name": "id", "in": "query", "schema": {"$ref": "key_id.yaml"}}
+    document = {
+        "openapi": "3.0.3",
+        "servers": [{"url": "https://x.example"}],
+        "paths": {"/at": {"get": {"parameters": [parameter], "responses": {}}}},
+    }
+    (tmp_path / "api.json").write_text(json.dumps(document), "utf-8")
+    (command,) = openapi(tmp_path / "api.json").commands.values()
+    assert command.spec.parameters["$defs"] == {"key_id": {"type": "integer"}}

@@ -105,7 +105,9 @@ class Schemas(msgspec.Struct, kw_only=True):
         key = (place, pointer, variant)
         if key in self.names:
             return self.names[key]
-        short = _UNSAFE.sub("_", pointer.rpartition("/")[2]).strip("_") or "Type"
+        file = place.rpartition("/")[2].partition(".")[0]
+        label = pointer.rpartition("/")[2] or file
+        short = _UNSAFE.sub("_", label).strip("_") or "Type"
         name, number = short, 2
         while name in self.defs:
             name, number = f"{short}_{number}", number + 1
