@@ -226,9 +226,12 @@ class _Reading(msgspec.Struct, kw_only=True):
     def _server(self, node: Node) -> str:
         root = self.document.root
         for owner in (node, self.item, root):
-            for server in maps(as_list(owner.get("servers"))):
+            servers = maps(as_list(owner.get("servers")))
+            for server in servers:
                 if address := _address(server, self.document.place):
                     return address
+            if any("{" in as_text(server.get("url")) for server in servers):
+                return ""  # a server of its own, whose address only its user knows
         host = as_text(root.get("host"))
         home = urlsplit(self.document.place) if is_url(self.document.place) else None
         if "swagger" in root and (host or home is not None):
