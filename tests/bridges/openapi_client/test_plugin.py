@@ -18,6 +18,7 @@ from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.lock_file import facts
+from neuraxis.schema.schema import Schema
 from neuraxis.testing import call as call_alone
 
 
@@ -385,3 +386,343 @@ def test_names_that_hide_something_leave_their_operation_out() -> None:
     assert plugin.commands["look"].spec.description == "See it."
     (told,) = [str(item) for item in plugin.problems if "forged" in str(item)]
     assert "control or invisible characters in the name 'q\\x1b[2J\\u202e'" in told
+
+
+YAML = """
+openapi: 3.0.3
+info: {title: Shelves}
+servers: [{url: "https://shelves.example.org"}]
+paths:
+  /shelves/{shelf}:
+    get:
+      operationId: shelf
+      parameters:
+        - {name: shelf, in: path, required: true, schema: {type: string}}
+        - name: depth
+          in: query
+          schema: {type: integer, enum: [1, 2, 12], default: 2}
+        - {name: dusty, in: query, schema: {type: boolean, default: false}}
+        - {name: old, in: query, schema: {type: string, deprecated: true}}
+        - {name: mark, in: query, schema: {type: string, example: "007"}}
+      responses: {"200": {description: a shelf}}
+"""
+
+
+def test_numbers_and_flags_of_yaml_are_numbers_and_flags(tmp_path: Path) -> None:
+    """Only what is in quotes, or no other value, is text."""
+    file = tmp_path / "api.yaml"
+    file.write_text(YAML, "utf-8")
+    plugin = openapi(file)
+    fields = plugin.commands["shelf"].spec.parameters["properties"]
+    assert fields["depth"]["enum"] == [1, 2, 12]
+    assert fields["depth"]["default"] == 2
+    assert fields["dusty"]["default"] is False
+    assert fields["old"]["deprecated"] is True
+    assert fields["mark"]["examples"] == ["007"]
+    assert not plugin.problems
+
+
+def schema_of(body: Any) -> tuple[Schema, Any]:
+    """The parameters of a command with this body, and the plugin's problems."""
+    post = {
+        "operationId": "send",
+        "requestBody": {"content": {"application/json": {"schema": body}}},
+        "responses": {},
+    }
+    plugin = openapi(
+        {
+            "openapi": "3.0.3",
+            "info": {"title": "Post"},
+            "servers": [{"url": "https://post.example.org"}],
+            "paths": {"/send": {"post": post}},
+        }
+    )
+    return Schema(plugin.commands["send"].spec.parameters), plugin.problems
+
+
+def test_a_flag_that_is_no_flag_is_left_out() -> None:
+    """One such remark does not end the checks of the command's parameters."""
+    schema, problems = schema_of(
+        {
+            "type": "object",
+            "properties": {
+                "to": {"type": "string", "deprecated": "true"},
+                "tags": {"type": "array", "items": {}, "uniqueItems": "yes"},
+                "data": {"type": "string", "contentEncoding": ["base64"]},
+            },
+            "required": ["to"],
+        }
+    )
+    assert not problems
+    assert schema.valid({"body": {"to": "Ada", "tags": [1, 1], "data": "x"}})
+    assert not schema.valid({"body": {"tags": []}})
+
+
+def test_a_value_may_fit_several_types_of_a_oneof() -> None:
+    """Types overlap in real documents; which fields go together stays exact."""
+    schema, _ = schema_of(
+        {
+            "type": "object",
+            "properties": {
+                "id": {
+                    "oneOf": [
+                        {"type": "string", "pattern": "^[0-9]+$"},
+                        {"type": "string", "format": "uuid"},
+                    ],
+                    "anyOf": [{"minLength": 2}, {"pattern": "^x$"}],
+                },
+                "name": {"type": "string"},
+                "number": {"type": "integer"},
+            },
+            "oneOf": [{"required": ["name"]}, {"required": ["number"]}],
+        }
+    )
+    assert schema.valid({"body": {"id": "12345", "name": "Ada"}})
+    assert not schema.valid({"body": {"id": "1", "name": "Ada"}})
+    assert not schema.valid({"body": {"id": 12, "name": "Ada"}})
+    assert not schema.valid({"body": {"name": "Ada", "number": 1}})
+
+
+def test_a_parameter_that_is_missing_leaves_its_operation() -> None:
+    """A field of the path is taken as text; the problem says what is missing."""
+    document = pets()
+    document["paths"]["/vets/{vet}"] = {
+        "get": {
+            "operationId": "vet",
+            "parameters": [{"$ref": "#/components/parameters/vet"}],
+            "responses": {},
+        }
+    }
+    plugin = openapi(document)
+    spec = plugin.commands["vet"].spec
+    assert spec.parameters["required"] == ["vet"]
+    assert any(
+        "GET /vets/{vet}: a parameter is left out: $ref" in problem.message
+        for problem in plugin.problems
+    )
+
+
+def test_a_document_of_many_files_is_read_whole(tmp_path: Path) -> None:
+    """A path for each file, as large products keep them."""
+    paths: dict[str, Any] = {}
+    for number in range(60):
+        file = tmp_path / f"path{number}.yaml"
+        file.write_text(f"get: {{operationId: at{number}, responses: {{}}}}", "utf-8")
+        paths[f"/at/{number}"] = {"$ref": file.name}
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "https://x.example"}],
+        "paths": paths,
+    }
+    (tmp_path / "api.json").write_text(json.dumps(document), "utf-8")
+    assert len(openapi(tmp_path / "api.json").commands) == 60
+
+
+def test_fields_that_several_types_of_an_allof_close_can_be_sent_together() -> None:
+    """Each arm forbids the others' fields, which no author means."""
+    key = {
+        "type": "object",
+        "properties": {"key": {"type": "string"}},
+        "required": ["key"],
+        "additionalProperties": False,
+    }
+    schema, problems = schema_of(
+        {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "allOf": [key, {"properties": {"size": {"type": "integer"}}}],
+            "additionalProperties": False,
+        }
+    )
+    assert not problems
+    assert schema.valid({"body": {"key": "k", "name": "Ada", "size": 1}})
+    assert not schema.valid({"body": {"name": "Ada"}})
+    assert not schema.valid({"body": {"key": "k", "colour": "red"}})
+
+
+def test_a_closed_type_stays_closed_where_it_stands_alone() -> None:
+    """Only as an arm of an `allOf` it takes other fields."""
+    document = pets()
+    types = document["components"]["schemas"]
+    types["Key"] = {
+        "type": "object",
+        "properties": {"key": {"type": "string"}},
+        "additionalProperties": False,
+    }
+    types["Move"] = {
+        "allOf": [
+            {"$ref": "#/components/schemas/Key"},
+            {"type": "object", "properties": {"to": {"type": "string"}}},
+        ]
+    }
+    for name in ("Key", "Move"):
+        reference = {"schema": {"$ref": f"#/components/schemas/{name}"}}
+        document["paths"][f"/{name}"] = {
+            "post": {
+                "operationId": name,
+                "requestBody": {"content": {"application/json": reference}},
+                "responses": {},
+            }
+        }
+    commands = openapi(document).commands
+    given = {"body": {"key": "k", "to": "here"}}
+    assert Schema(commands["Move"].spec.parameters).valid(given)
+    assert not Schema(commands["Key"].spec.parameters).valid(given)
+
+
+def test_a_field_whose_type_is_read_only_is_not_asked_for() -> None:
+    """The mark may stand at the type that the field refers to."""
+    document = pets()
+    types = document["components"]["schemas"]
+    types["Born"] = {"type": "string", "readOnly": True}
+    types["Pet"]["properties"]["born"] = {"$ref": "#/components/schemas/Born"}
+    types["Pet"]["required"].append("born")
+    commands = openapi(document).commands
+    (spec,) = [
+        command.spec
+        for command in commands.values()
+        if "Pet" in command.spec.parameters.get("$defs", {})
+    ][:1]
+    assert spec.parameters["$defs"]["Pet"]["required"] == ["name"]
+    assert "born" not in spec.parameters["$defs"]["Pet"]["properties"]
+
+
+def test_a_longest_text_of_no_characters_is_no_limit() -> None:
+    """Generators write 0 where they know none."""
+    schema, _ = schema_of(
+        {"type": "object", "properties": {"day": {"type": "string", "maxLength": 0}}}
+    )
+    assert schema.valid({"body": {"day": "2024-03-01"}})
+
+
+def test_a_form_takes_a_required_field_that_is_not_described() -> None:
+    """Otherwise no call could be complete."""
+    document = pets()
+    form = {"properties": {"token": {"type": "string"}}, "required": ["grant"]}
+    content = {"application/x-www-form-urlencoded": {"schema": form}}
+    document["paths"]["/revoke"] = {
+        "post": {
+            "operationId": "revoke",
+            "requestBody": {"content": content},
+            "responses": {},
+        }
+    }
+    with serving() as server:
+        plugin = openapi(document, server=server.url)
+        schema = Schema(plugin.commands["revoke"].spec.parameters)
+        assert not schema.valid({"body": {"token": "t"}})
+        assert schema.valid({"body": {"token": "t", "grant": "g"}})
+        call(plugin, "revoke", {"body": {"token": "t", "grant": "g"}})
+        assert server.requests[-1].body == b"token=t&grant=g"
+
+
+def test_a_type_that_is_too_large_keeps_its_required_fields() -> None:
+    """And what is small beside it is shown whole."""
+    document = pets()
+    types = document["components"]["schemas"]
+    types["Order"] = {
+        "type": "object",
+        "properties": {
+            "amount": {"$ref": "#/components/schemas/Amount"},
+            **{f"field{number}": {"type": "string"} for number in range(900)},
+        },
+        "required": ["amount"],
+    }
+    types["Amount"] = {
+        "type": "object",
+        "properties": {"value": {"type": "integer"}},
+        "required": ["value"],
+    }
+    reference = {"schema": {"$ref": "#/components/schemas/Order"}}
+    document["paths"]["/order"] = {
+        "post": {
+            "operationId": "order",
+            "requestBody": {"content": {"application/json": reference}},
+            "responses": {},
+        }
+    }
+    schema = Schema(openapi(document).commands["order"].spec.parameters)
+    assert schema.valid({"body": {"amount": {"value": 1}, "field7": "x"}})
+    assert not schema.valid({"body": {"field7": "x"}})
+    assert not schema.valid({"body": {"amount": {"value": "one"}}})
+
+
+def test_a_field_of_a_path_is_found_in_other_spellings() -> None:
+    """`:shelf` and `{Book}` are the parameters `shelf` and `book`; `:now` is text."""
+    document = pets()
+    document["paths"]["/at/:now/:shelf/{Book}"] = {
+        "get": {
+            "operationId": "look",
+            "parameters": [
+                {"name": name, "in": "path", "schema": {"type": "string"}}
+                for name in ("shelf", "book")
+            ],
+            "responses": {},
+        }
+    }
+    with serving() as server:
+        plugin = openapi(document, server=server.url)
+        assert plugin.commands["look"].spec.parameters["required"] == ["shelf", "book"]
+        call(plugin, "look", {"shelf": "s 1", "book": "b"})
+        assert server.requests[-1].target == "/at/:now/s%201/b"
+    assert not [item for item in plugin.problems if "/at/" in item.message]
+
+
+def test_an_operation_may_be_kept_in_a_file_of_its_own(tmp_path: Path) -> None:
+    """Its references start there, those of its path in the document."""
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "id.yaml").write_text(
+        "{name: id, in: path, schema: {type: integer}}", "utf-8"
+    )
+    (tmp_path / "ops" / "size.yaml").write_text(
+        "{name: size, in: query, required: true, schema: {type: string}}", "utf-8"
+    )
+    (tmp_path / "ops" / "look.yaml").write_text(
+        "operationId: look\nparameters: [{$ref: size.yaml}]\nresponses: {}", "utf-8"
+    )
+    document = {
+        "openapi": "3.0.3",
+        "servers": [{"url": "https://x.example"}],
+        "paths": {
+            "/at/{id}": {
+                "parameters": [{"$ref": "id.yaml"}],
+                "get": {"$ref": "ops/look.yaml"},
+                "delete": {"$ref": "ops/missing.yaml"},
+            }
+        },
+    }
+    (tmp_path / "api.json").write_text(json.dumps(document), "utf-8")
+    plugin = openapi(tmp_path / "api.json")
+    assert list(plugin.commands) == ["look"]
+    parameters = plugin.commands["look"].spec.parameters
+    assert parameters["required"] == ["id", "size"]
+    assert parameters["properties"]["id"]["type"] == "integer"
+    assert "DELETE /at/{id} is skipped" in plugin.problems[0].message
+
+
+def test_a_type_in_a_file_of_its_own_has_the_files_name(tmp_path: Path) -> None:
+    """The model reads it where the type is named."""
+    (tmp_path / "key_id.yaml").write_text("{type: integer}", "utf-8")
+    parameter = {"name": "id", "in": "query", "schema": {"$ref": "key_id.yaml"}}
+    document = {
+        "openapi": "3.0.3",
+        "servers": [{"url": "https://x.example"}],
+        "paths": {"/at": {"get": {"parameters": [parameter], "responses": {}}}},
+    }
+    (tmp_path / "api.json").write_text(json.dumps(document), "utf-8")
+    (command,) = openapi(tmp_path / "api.json").commands.values()
+    assert command.spec.parameters["$defs"] == {"key_id": {"type": "integer"}}
+
+
+def test_a_server_that_only_its_user_knows_is_no_other_server() -> None:
+    """The operation's key is not sent to the document's first server."""
+    document = pets()
+    document["paths"]["/chat"] = {
+        "post": {
+            "operationId": "chat",
+            "servers": [{"url": "{agent_url}"}],
+            "responses": {},
+        }
+    }
+    with pytest.raises(CommandError, match="names no server"):
+        call(openapi(document), "chat", {})

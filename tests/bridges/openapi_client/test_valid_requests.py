@@ -6,8 +6,9 @@ server on loopback got is judged by `openapi-core` against the document as publi
 
 import copy
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -51,7 +52,8 @@ def judged(document: dict[str, Any]) -> dict[str, Any]:
 
     Addresses and keys are taken out. `"true"` is read as true (many manifests write it
     so); `readOnly` counts for a property only, as the specification says; an enum none
-    of whose members is of its own type has no valid value, and is left out.
+    of whose members is of its own type has no valid value, and is left out; a value may
+    fit several types of a `oneOf`, since those of real documents overlap.
     """
     made = _plain(copy.deepcopy(document), under="")
     made["servers"] = [{"url": HOST}]
@@ -76,7 +78,7 @@ def _plain(node: Any, under: str) -> Any:
         if key == "readOnly" and under != "property":
             continue
         inner = "property" if under == "properties" else key
-        made[key] = _plain(value, inner)
+        made["anyOf" if key == "oneOf" and inner == key else key] = _plain(value, inner)
     kinds = {"integer": int, "number": (int, float), "array": list, "string": str}
     kind = kinds.get(made.get("type")) if isinstance(made.get("type"), str) else None
     members = made.get("enum")
@@ -111,21 +113,27 @@ class Request:
         )
 
 
-def beyond_core(operation: Any) -> bool:
+def beyond_core(operation: Any, paths: Collection[str]) -> bool:
     """Whether openapi-core itself cannot read what the operation sends.
 
     It has no matrix and label styles without a template of its own, reads no media type
-    `…+json`, no styled field of multipart, and no object of a cookie.
+    `…+json`, no styled field of multipart, and no object of a cookie, and takes the
+    first of two paths that differ only in the names of their fields.
     """
     body = operation.body
-    return any(
-        item.style in ("matrix", "label") or item.place == "cookie"
-        for item in operation.parameters
-    ) or (
-        body is not None
-        and (
-            body.media_type.endswith("+json")
-            or (body.kind == "multipart" and any(body.encodings.values()))
+    shapes = [re.sub(r"\{[^{}]*\}", "{}", path) for path in paths]
+    return (
+        shapes.count(re.sub(r"\{[^{}]*\}", "{}", operation.path)) > 1
+        or any(
+            item.style in ("matrix", "label") or item.place == "cookie"
+            for item in operation.parameters
+        )
+        or (
+            body is not None
+            and (
+                body.media_type.endswith("+json")
+                or (body.kind == "multipart" and any(body.encodings.values()))
+            )
         )
     )
 
@@ -148,7 +156,8 @@ def test_requests_are_valid_by_the_original_documents(
                 continue
             counted["documents"] += 1
             for command in list(plugin.commands.values())[:COMMANDS]:
-                if beyond_core(command.run.args[0].operation):
+                operation = command.run.args[0].operation
+                if beyond_core(operation, document["paths"]):
                     counted["beyond openapi-core"] += 1
                     continue
                 for full in (False, True):

@@ -187,6 +187,7 @@ def _form(value: Json, base: str, schemas: Schemas, *, files: bool) -> dict[str,
     """Return the schema of a form; its files are assets."""
     properties: dict[str, Json] = {}
     required: list[str] = []
+    hidden: set[str] = set()
     try:
         node, base = schemas.document.deref(value, base)
         parts = [(node, base)]
@@ -199,7 +200,8 @@ def _form(value: Json, base: str, schemas: Schemas, *, files: bool) -> dict[str,
     is_open = any(part.get("additionalProperties") for part, _ in parts)
     for part, place in parts:
         for name, inner in as_map(part.get("properties")).items():
-            if as_flag(as_map(inner).get("readOnly")):
+            if schemas.is_read_only(inner, place):
+                hidden.add(name)
                 continue
             items = as_map(inner).get("items")
             if files and _is_binary(inner, schemas, place):
@@ -214,8 +216,9 @@ def _form(value: Json, base: str, schemas: Schemas, *, files: bool) -> dict[str,
             if isinstance(name, str) and name not in required
         ]
     form: dict[str, Json] = {"type": "object", "properties": properties}
-    if needed := [name for name in required if name in properties]:
+    if needed := [name for name in required if name not in hidden]:
         form["required"] = needed
+        form["properties"] = {**{name: {} for name in needed}, **properties}
     return form if is_open else {**form, "additionalProperties": False}
 
 

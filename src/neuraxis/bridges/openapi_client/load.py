@@ -22,8 +22,10 @@ from neuraxis.specs import Json
 
 DOCUMENT_BYTES = 30 * client.MIB
 """Maximum bytes of a document."""
-MOST_DOCUMENTS = 40
-"""Maximum documents of one import."""
+MOST_FETCHED = 40
+"""Maximum other documents that are fetched for one import."""
+MOST_FILES = 5_000
+"""Maximum other documents that are read from files."""
 MOST_NODES = 3_000_000
 """Maximum nodes of a YAML document after its aliases are followed."""
 _LIMITS = client.Limits(
@@ -110,8 +112,9 @@ class Document(msgspec.Struct, kw_only=True):
         return self.others[place]
 
     def _check(self, place: str) -> None:
-        if len(self.others) >= MOST_DOCUMENTS:
-            raise CannotImport(f"$ref: more than {MOST_DOCUMENTS} other documents")
+        most = MOST_FETCHED if is_url(self.place) else MOST_FILES
+        if len(self.others) >= most:
+            raise CannotImport(f"$ref: more than {most} other documents")
         if is_url(self.place):
             home, other = urlsplit(self.place), urlsplit(place)
             if (home.scheme, home.netloc) == (other.scheme, other.netloc):
@@ -262,7 +265,7 @@ class _Plain(msgspec.Struct, kw_only=True):
                 else:
                     merged[name] = inner
             return merged
-        return _scalar(node.value, plain=node.style is None)
+        return _scalar(node.value, plain=not node.style)  # None, or "" from libyaml
 
 
 def _number(text: str) -> Json:

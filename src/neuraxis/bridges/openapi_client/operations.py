@@ -29,6 +29,7 @@ from neuraxis.specs import Effects, Json
 
 METHODS = ("get", "head", "options", "put", "post", "patch", "delete")
 _FIELD = re.compile(r"\{([^{}/]+)\}")
+_ANY_FIELD = re.compile(r"\{([^{}/]+)\}|(?<=/):(\w+)(?=/|$)")
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,33 +81,45 @@ def operations(
         for method in METHODS:
             if not isinstance(item.get(method), dict):
                 continue
-            reading = _Reading(
-                document=document, schemas=schemas, notes=notes, base=base, item=item
-            )
             try:
+                node, own_base = document.deref(item[method], base)
+                reading = _Reading(
+                    document=document,
+                    schemas=schemas,
+                    notes=notes,
+                    item=item,
+                    item_base=base,
+                    node=node,
+                    base=own_base,
+                )
                 yield reading.operation(method, path, schemes, auth)
             except CannotImport as error:
                 notes.add(f"{method.upper()} {path[:80]} is skipped: {error}")
 
 
 class _Reading(msgspec.Struct, kw_only=True):
-    """State of reading one path of a document."""
+    """State of reading one operation of a document."""
 
     document: Document
     schemas: Schemas
     notes: Notes
-    base: str
     item: Node
+    """The path's item, which the operation is in."""
+    item_base: str
+    """The document with the item, which references in it start from."""
+    node: Node
+    base: str
+    """The document with the operation; some keep each in a file of its own."""
 
     def operation(
         self, method: str, path: str, schemes: dict[str, Scheme], auth: Auth
     ) -> Operation:
-        node = as_map(self.item[method])
+        node = self.node
         used = needed(node, self.document.root, schemes, auth)
-        parameter_nodes = self._parameter_nodes(node)
-        parameters = self._parameters(
-            parameter_nodes, path, f"{method.upper()} {path}", schemes
-        )
+        place = f"{method.upper()} {path}"
+        parameter_nodes = self._parameter_nodes(node, place)
+        path = _with_fields(path, [part for part, _ in parameter_nodes])
+        parameters = self._parameters(parameter_nodes, path, place, schemes)
         body = self._body(node, parameter_nodes, method)
         names = {parameter.argument for parameter in parameters}
         if body is not None and body.argument in names:
@@ -124,12 +137,16 @@ class _Reading(msgspec.Struct, kw_only=True):
             response=response,
         )
 
-    def _parameter_nodes(self, node: Node) -> list[tuple[Node, str]]:
+    def _parameter_nodes(self, node: Node, place: str) -> list[tuple[Node, str]]:
         """Return all parameters; one of the operation replaces one of the path."""
         nodes: dict[tuple[str, str], tuple[Node, str]] = {}
-        for owner in (self.item, node):
+        for owner, place_of_owner in ((self.item, self.item_base), (node, self.base)):
             for value in as_list(owner.get("parameters")):
-                part, base = self.document.deref(value, self.base)
+                try:
+                    part, base = self.document.deref(value, place_of_owner)
+                except CannotImport as error:
+                    self.notes.add(f"{place}: a parameter is left out: {error}")
+                    continue
                 key = (as_text(part.get("name")), as_text(part.get("in")))
                 nodes[key] = (part, base)
         return list(nodes.values())
@@ -209,9 +226,12 @@ class _Reading(msgspec.Struct, kw_only=True):
     def _server(self, node: Node) -> str:
         root = self.document.root
         for owner in (node, self.item, root):
-            for server in maps(as_list(owner.get("servers"))):
+            servers = maps(as_list(owner.get("servers")))
+            for server in servers:
                 if address := _address(server, self.document.place):
                     return address
+            if any("{" in as_text(server.get("url")) for server in servers):
+                return ""  # a server of its own, whose address only its user knows
         host = as_text(root.get("host"))
         home = urlsplit(self.document.place) if is_url(self.document.place) else None
         if "swagger" in root and (host or home is not None):
@@ -235,6 +255,22 @@ def _address(server: Node, place: str) -> str:
     if address and not is_url(address):
         address = urljoin(place, address) if is_url(place) else ""
     return "" if "{" in address else address.rstrip("/")
+
+
+def _with_fields(path: str, nodes: list[Node]) -> str:
+    """Return a path whose fields are written as its parameters are.
+
+    Some documents write `:id`, or `{userId}` for the parameter `userID`.
+    """
+    names = [as_text(node.get("name")) for node in nodes if node.get("in") == "path"]
+    described = {name.lower(): name for name in names} | {name: name for name in names}
+
+    def written(match: re.Match[str]) -> str:
+        field = match[1] or match[2]
+        name = described.get(field) or described.get(field.lower())
+        return f"{{{name}}}" if name else match[0]
+
+    return _ANY_FIELD.sub(written, path)
 
 
 def _undeclared(field: str) -> Parameter:

@@ -40,7 +40,8 @@ _MEANT = {
     "dict": "object", "map": "object", "dictionary": "object", "hash": "object",
 }  # fmt: skip
 """Types that authors write -> JSON Schema types."""
-_SAME = ("const", "uniqueItems", "deprecated", "contentEncoding", "contentMediaType")
+_FLAGS = ("uniqueItems", "deprecated")
+_TEXTS = ("contentEncoding", "contentMediaType")
 _COUNTS = (
     "minLength", "maxLength", "minItems", "maxItems", "minProperties",
     "maxProperties", "minContains", "maxContains",
@@ -62,8 +63,8 @@ class Schemas(msgspec.Struct, kw_only=True):
     modern: bool = False
     """Whether the document is 3.1, whose schemas are JSON Schema 2020-12."""
     defs: dict[str, dict[str, Json]] = {}
-    names: dict[tuple[str, str], str] = {}
-    """Name in `$defs` by a schema's document and pointer."""
+    names: dict[tuple[str, str, str], str] = {}
+    """Name in `$defs` by a schema's document, pointer and variant."""
     patterns: dict[str, bool] = {}
 
     def translate(self, value: Json, base: str = "") -> dict[str, Json]:
@@ -81,6 +82,7 @@ class Schemas(msgspec.Struct, kw_only=True):
         self._type(node, translated)
         self._limits(node, translated)
         self._parts(node, translated, base)
+        self._remarks(node, translated)
         self._texts(node, translated)
         return translated
 
@@ -99,11 +101,13 @@ class Schemas(msgspec.Struct, kw_only=True):
             translated["description"] = shortened(text)
         return translated
 
-    def _named(self, target: Json, place: str, pointer: str) -> str:
-        key = (place, pointer)
+    def _named(self, target: Json, place: str, pointer: str, variant: str = "") -> str:
+        key = (place, pointer, variant)
         if key in self.names:
             return self.names[key]
-        short = _UNSAFE.sub("_", pointer.rpartition("/")[2]).strip("_") or "Type"
+        file = place.rpartition("/")[2].partition(".")[0]
+        label = pointer.rpartition("/")[2] or file
+        short = _UNSAFE.sub("_", label).strip("_") or "Type"
         name, number = short, 2
         while name in self.defs:
             name, number = f"{short}_{number}", number + 1
@@ -166,15 +170,35 @@ class Schemas(msgspec.Struct, kw_only=True):
         ):
             if as_flag(node.get(key)) and limit in translated:  # the form of draft 4
                 translated[key] = translated.pop(limit)
+        if translated.get("maxLength") == 0:  # of generators that know no limit
+            del translated["maxLength"]
         pattern = node.get("pattern")
         if isinstance(pattern, str) and self._usable(pattern):
             translated["pattern"] = pattern
-        for key in _SAME:
-            if key in node and (key != "uniqueItems" or node[key] is True):
-                translated[key] = node[key]
         text = as_text(node.get("format"))
         if text and text not in ("binary", "file"):
             translated["format"] = text
+
+    def _remarks(self, node: Node, translated: dict[str, Json]) -> None:
+        """Copy the keywords that JSON Schema shares, if of their type."""
+        if "const" in node:
+            translated["const"] = node["const"]
+        for key in _FLAGS:
+            if as_flag(node.get(key)) is True:
+                translated[key] = True
+        for key in _TEXTS:
+            if text := as_text(node.get(key)):
+                translated[key] = text
+
+    def is_read_only(self, value: Json, base: str) -> bool:
+        """Return whether a field, or its type, is only in answers."""
+        if as_flag(as_map(value).get("readOnly")):
+            return True
+        try:
+            target, _ = self.document.deref(value, base)
+        except CannotImport:
+            return False
+        return as_flag(target.get("readOnly")) is True
 
     def _usable(self, pattern: str) -> bool:
         if pattern not in self.patterns:
@@ -187,9 +211,7 @@ class Schemas(msgspec.Struct, kw_only=True):
     def _parts(self, node: Node, translated: dict[str, Json], base: str) -> None:
         properties = as_map(node.get("properties"))
         hidden = {
-            name
-            for name, part in properties.items()
-            if as_flag(as_map(part).get("readOnly"))
+            name for name, part in properties.items() if self.is_read_only(part, base)
         }
         if "properties" in node:
             translated["properties"] = {
@@ -206,7 +228,10 @@ class Schemas(msgspec.Struct, kw_only=True):
             translated["required"] = list(dict.fromkeys(required))
         extra = node.get("additionalProperties")
         if (flag := as_flag(extra)) is not None:
-            translated["additionalProperties"] = flag
+            # beside `allOf`, authors mean the fields of its types, too
+            joined = flag is False and bool(as_list(node.get("allOf")))
+            key = "unevaluatedProperties" if joined else "additionalProperties"
+            translated[key] = flag
         elif isinstance(extra, Mapping):
             translated["additionalProperties"] = self.translate(
                 cast("Json", extra), base
@@ -225,7 +250,15 @@ class Schemas(msgspec.Struct, kw_only=True):
     def _unions(self, node: Node, translated: dict[str, Json], base: str) -> None:
         for key in _UNIONS:
             if arms := as_list(node.get(key)):
-                translated[key] = [self.translate(arm, base) for arm in arms]
+                translate = self._joined if key == "allOf" else self.translate
+                translated[key] = [translate(arm, base) for arm in arms]
+        if not all(map(_is_condition, as_list(node.get("oneOf")))):
+            # types of real documents overlap, and servers take what fits several
+            union: Json = {"anyOf": translated.pop("oneOf")}
+            if "anyOf" in translated:
+                translated["allOf"] = [*translated.get("allOf", ()), union]
+            else:
+                translated.update(union)
         for key in _INNER:
             if isinstance(node.get(key), Mapping | bool):
                 translated[key] = self.translate(node[key], base)
@@ -240,6 +273,27 @@ class Schemas(msgspec.Struct, kw_only=True):
             translated["dependentRequired"] = node["dependentRequired"]
         if "$dynamicRef" in node or "$id" in node:
             self.notes.add("$id and $dynamicRef are not followed")
+
+    def _joined(self, arm: Json, base: str) -> dict[str, Json]:
+        """Return an arm of an `allOf` that lets other arms' fields in."""
+        node, ref = as_map(arm), as_map(arm).get("$ref")
+        try:
+            target, place, pointer = (
+                self.document.find(ref, base)
+                if isinstance(ref, str)
+                else (node, "", "")
+            )
+        except CannotImport:
+            return self.translate(arm, base)  # it notes what is missing
+        fields = as_map(target)
+        if as_flag(fields.get("additionalProperties")) is not False:
+            return self.translate(arm, base)
+        opened = {
+            key: part for key, part in fields.items() if key != "additionalProperties"
+        }
+        if target is node:
+            return self.translate(opened, base)
+        return {"$ref": f"#/$defs/{self._named(opened, place, pointer, 'joined')}"}
 
     def _texts(self, node: Node, translated: dict[str, Json]) -> None:
         text = as_text(node.get("description")) or as_text(node.get("title"))
@@ -290,8 +344,10 @@ class Schemas(msgspec.Struct, kw_only=True):
                 if name in definitions or name not in self.defs:
                     continue
                 part = take(name)
-                if room is not None and (room := room - _size(part)) < 0:
-                    part, cut = _outline(self.defs[name]), cut + 1
+                if room is not None:
+                    if _size(part) > room:
+                        part, cut = _outline(part, room), cut + 1
+                    room -= _size(part)
                 definitions[name] = part
                 nested += _references(part)
             pending = nested
@@ -332,6 +388,11 @@ def shape(
         return {"type": "array" if depth == 3 else ["array", "null"], "items": items}
     text = as_text(node.get("description"))
     return {"description": shortened(text, 80)} if text and depth >= 2 else {}
+
+
+def _is_condition(arm: Json) -> bool:
+    """Return whether a union's arm says only which fields go together."""
+    return set(as_map(arm)) <= {"required", "not", "description", "title"}
 
 
 def _number(value: Json) -> int | float | None:
@@ -408,9 +469,20 @@ def _without_prose(value: Json) -> Json:
     return reduced
 
 
-def _outline(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a type without its fields, to keep a schema short."""
-    outline = {key: schema[key] for key in ("type", "enum") if key in schema}
+def _outline(schema: Mapping[str, Json], room: int) -> dict[str, Json]:
+    """Return a type with only its required fields, if they fit."""
     text = shortened(as_text(schema.get("description")), 60)
+    outline = {key: schema[key] for key in ("type", "enum") if key in schema}
+    fields = as_map(schema.get("properties"))
+    required = [name for name in as_list(schema.get("required")) if name in fields]
+    if required:
+        longer = {
+            **outline,
+            "properties": {str(name): fields[str(name)] for name in required},
+            "required": required,
+            "description": f"{text} (its other fields are not listed here)".strip(),
+        }
+        if _size(longer) <= room:
+            return longer
     outline["description"] = f"{text} (its fields are not listed here)".strip()
     return outline
