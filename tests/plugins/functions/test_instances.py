@@ -158,5 +158,14 @@ def test_a_plugin_keeps_its_name() -> None:
     """A second name is refused, not ignored."""
     made = plugin_from(Shelf("a"), name="one")
     assert plugin_from(made) is made
-    with pytest.raises(ConfigError, match="got a plugin, which has the name 'one'"):
+    with pytest.raises(ConfigError, match="got a plugin: 'one' has its name"):
         plugin_from(made, name="two")
+    with pytest.raises(ConfigError, match="got a plugin"):
+        plugin_from(made, config={"a": 1})
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb"])
+def test_a_name_is_a_text_of_one_line(name: str) -> None:
+    """It stands in the prompt; an empty one was the class's, in silence."""
+    with pytest.raises(ConfigError, match="expected a name"):
+        plugin_from(Shelf("a"), name=name)

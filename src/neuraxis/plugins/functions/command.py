@@ -166,21 +166,25 @@ def plugin_from(
     `plugins=[plugin_from(Db(a), name="sales"), plugin_from(Db(b), name="stock")]`.
 
     Args:
-        source: a class is made without arguments, or with `config` if its constructor
-            takes one; a list has functions.
+        source: an object of a class is made here, without arguments or with `config`
+            if its constructor takes one, and sessions do not close it; a list has
+            functions.
         name: default: the name of the function, class or module.
         config: the plugin's configuration.
 
     Raises:
         ManifestError: a hint cannot be understood, a name is taken twice.
-        ConfigError: the source is none of these, or marks no command.
+        ConfigError: the source is none of these, or marks no command; the name is
+            no text of one line.
     """
+    if name is not None and not (name.strip() and name.isprintable()):
+        raise ConfigError(f"plugin_from: name: expected a name, got {name!r:.80}")
     if isinstance(source, Plugin):
-        if name in (None, source.spec.name):
+        if name in (None, source.spec.name) and not config:
             return source
         raise ConfigError(
-            f"plugin_from: name: expected a function, object, class or module to "
-            f"call {name!r}, got a plugin, which has the name {source.spec.name!r}"
+            "plugin_from: expected a function, object, class or module, got a plugin: "
+            f"{source.spec.name!r} has its name and its configuration"
         )
     if isinstance(source, list | tuple):
         functions = list(cast("Sequence[Callable[..., Any]]", source))
