@@ -213,6 +213,7 @@ def _use(pattern: re.Pattern[Any], *, anchored: bool) -> Callable[[str], object]
     return use
 
 
+@pytest.mark.timeout(600)  # 45 s of processor time
 def test_h1_no_regular_expression_is_worse_than_linear() -> None:
     """H1: each reads 1 MB of the worst case found for it in under a second."""
     slow: list[str] = []
