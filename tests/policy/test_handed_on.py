@@ -172,6 +172,10 @@ def test_names_that_are_near_are_no_code_of_the_file(tmp_path: Path) -> None:
         ("http://intranet/x", "intranet:80"),
         ("http://[0:0::1]:8080/x", "[::1]:8080"),
         ("http://intranet:9999/x", "Intranet"),
+        ("http://intranet.:9999/x", "intranet"),
+        ("intranet/x", "intranet:80"),
+        ("http://wiki.müller.de/x", "wiki.müller.de"),
+        ("http://[fd00:0::5]/x", "[fd00:0::5]"),
     ],
 )
 def test_what_an_allowed_private_host_answers_is_private(
@@ -188,3 +192,16 @@ def test_what_an_allowed_private_host_answers_is_private(
     policy = Policy(allow_hosts=[allowed])
     (asked,) = _asked("Open evil.test", opened, [fetch], policy=policy)
     assert "evil.me" in str(asked.call)
+
+
+def test_a_name_that_is_too_long_is_told_and_stops_no_run(tmp_path: Path) -> None:
+    """The file system refuses it where the policy looks what is there."""
+    long = "a" * 300 + ".md"
+    reply = json.dumps([{"tool": "file_reader", "file_path": long}])
+    model = ScriptedModel([reply, "done"])
+    with Session(model, plugins=["neuraxis:files"], workspace=tmp_path) as session:
+        (result,) = session.run_sync("Read it").calls
+    assert result.error is not None
+    assert "long" in result.error.message
+    with Session("local:", plugins=["neuraxis:files"], workspace=tmp_path) as session:
+        assert session.run_sync(f'Write "hi" to {long}').outcome != "failed"

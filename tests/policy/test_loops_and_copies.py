@@ -141,7 +141,10 @@ def test_names_that_tools_load_are_known_in_camel_case(tmp_path: Path) -> None:
     for name in ("agentsSummary.md", "packageSummary.md", "summaryOfAgents.md"):
         assert not is_document(name, said)
     assert is_document("localSummary.md", said)
-    for name in ("~/localSummary.md", "./~/localSummary.md", " /localSummary.md", ""):
+    for name in (
+        *("~/localSummary.md", "./~/localSummary.md", " /localSummary.md", ""),
+        *("~/../localSummary.md", "~root/../localSummary.md"),
+    ):
         assert not is_document(name, said)
     data = "sales.json catalog.xml"
     assert all(is_document(name, [data]) for name in data.split())

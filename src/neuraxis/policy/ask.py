@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import cast
@@ -182,7 +183,7 @@ def _files_of(facts: Facts) -> dict[str, Json]:
     code: dict[str, Json] = {}
     for path in facts.named("run"):
         place = facts.workspace / path
-        if place.is_file():
+        if os.path.isfile(place):
             with suppress(OSError), place.open(encoding="utf-8", errors="replace") as f:
                 code[path] = f.read(MOST_SHOWN)
     found: dict[str, Json] = {"code": code}

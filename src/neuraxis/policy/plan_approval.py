@@ -10,6 +10,7 @@ files and run scripts in the sandbox; a person sees first whatever else its plan
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import dropwhile
@@ -208,4 +209,4 @@ def _is_due(step: Step, gate: Gate) -> bool:
     if effects.open_world or not uses & {"write", "run"} or uses & {"change", "remove"}:
         return True
     facts = Facts(step=step, arguments=step.arguments, workspace=gate.workspace)
-    return any((gate.workspace / name).is_file() for name in facts.named("write"))
+    return any(os.path.isfile(gate.workspace / name) for name in facts.named("write"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -69,8 +70,12 @@ def is_inner(value: Json, allowed: Collection[str]) -> bool:
         return False
     from neuraxis.sandbox.http.urls import RequestRefused, parse  # rarely needed
 
-    try:
-        return any(url.named for url in parse(str(value), allowed))
-    except RequestRefused:  # another client may take it
-        hosts = {host_of(value), host_of(value, port=False)}
-        return not hosts.isdisjoint(map(str.lower, allowed))
+    names = {name.strip().lower().rstrip(".") for name in allowed}
+    hosts = {host_of(value), host_of(value, port=False).rstrip(".")}
+    if not hosts.isdisjoint(names):  # as it is written, also where `parse` refuses it
+        return True
+    for text in (str(value), f"http://{value}"):
+        with suppress(RequestRefused):
+            if any(url.named for url in parse(text, allowed)):
+                return True
+    return False

@@ -122,6 +122,14 @@ async def test_two_answers_in_one_stream_are_no_answer(
     assert caught.value.again
 
 
+async def test_a_second_beginning_without_an_id_is_no_other_answer(
+    server: Server, model: AnthropicModel
+) -> None:
+    """It has the usage alone."""
+    got = await asked(server, model, named("a"), *text("Hello"), begun(), ended(), STOP)
+    assert got.text == "Hello"
+
+
 async def test_a_beginning_that_is_repeated_does_no_harm(
     server: Server, model: AnthropicModel
 ) -> None:

@@ -81,6 +81,17 @@ async def test_a_call_whose_arguments_come_in_parts_is_refused(
         await asked(server)
 
 
+async def test_fields_without_a_value_say_nothing(server: Server) -> None:
+    """A proxy that writes out the objects of Google's client names every field."""
+    call = {"name": "look", "args": {"at": "Rome"}, "id": None}
+    empty = {"partial_args": None, "will_continue": False}
+    content = {"role": "model", "parts": [{"function_call": {**call, **empty}}]}
+    tree = {"candidates": [{"content": content, "finishReason": "STOP"}]}
+    server.answers(stream(frames(tree)))
+    got = await asked(server)
+    assert [item.arguments for item in got.tool_calls] == ['{"at": "Rome"}']
+
+
 @pytest.mark.parametrize(
     ("feedback", "expected"),
     [

@@ -103,6 +103,20 @@ async def test_what_breaks_off_behind_a_reason_is_no_answer(
         await _asked(server, lines(FIRST, more, done=False))
 
 
+async def test_blank_text_behind_the_reason_is_nothing(server: Server) -> None:
+    """A last line's end, where no mark of the end follows."""
+    raw = lines(frame("Hi.", finish_reason="stop"), frame("\n"), done=False)
+    assert (await _asked(server, raw)).text.strip() == "Hi."
+
+
+@pytest.mark.parametrize("kind", ["text", "output_text"])
+async def test_a_part_without_a_list_is_read(server: Server, kind: str) -> None:
+    """It was shown as its JSON."""
+    content = {"type": kind, "text": "Hello"}
+    raw = lines(frame(delta={"content": content}, finish_reason="stop"))
+    assert (await _asked(server, raw)).text == "Hello"
+
+
 async def test_each_call_may_have_its_reason(server: Server) -> None:
     """The last one is the end, without a mark of it too."""
     last = _second('{"eur":5}', finish_reason="tool_calls")

@@ -94,5 +94,7 @@ def test_a_script_with_data_behind_it_is_text(tmp_path: Path) -> None:
 
 def test_random_bytes_are_no_text(tmp_path: Path) -> None:
     """A picture or program is not read for names."""
-    (tmp_path / "app.bin").write_bytes(Random(1).randbytes(2_000) + b"helper")
+    for seed in range(100):
+        content = Random(seed).randbytes(2_000) + b"helper"
+        (tmp_path / f"{seed}.bin").write_bytes(content)
     assert not is_mentioned("helper", tmp_path, is_data)

@@ -155,7 +155,7 @@ class MessageReader:
 
     def _begin(self, message: Mapping[str, Json]) -> list[Chunk]:
         """Return the chunks of the beginning, which gateways may repeat."""
-        if self._blocks and message.get("id") != self._id:
+        if self._blocks and message.get("id") not in (None, self._id):
             raise ServerError(
                 "it began another answer in the middle of this one", again=True
             )

@@ -168,7 +168,7 @@ class ContentReader:
             text = whole_pairs(text)
             return [Chunk(reasoning=text) if part.get("thought") else Chunk(text=text)]
         call = _fields(part.get("functionCall"))
-        if "partialArgs" in call or "willContinue" in call:
+        if call.get("partialArgs") or call.get("willContinue"):
             raise ServerError(
                 "it streams the arguments of a call in parts, which is not read: "
                 "leave out streamFunctionCallArguments",

@@ -179,8 +179,8 @@ class Frames:
         self._given = self._given or (chunk is not None and bool(choice.get("delta")))
         self._went_on = self._went_on or (chunk is not None and earlier is not None)
         if self.reason is None and earlier is not None:
-            has_more = chunk is not None and bool(chunk.text or chunk.tool_calls)
-            self.reason, self._goes_on = earlier, self._goes_on or has_more
+            more = chunk is not None and (chunk.text.strip() or chunk.tool_calls)
+            self.reason, self._goes_on = earlier, self._goes_on or bool(more)
         else:
             self._goes_on = False
         self.ended = chunk is None and self.reason is not None
@@ -366,7 +366,8 @@ def _content(content: Json) -> tuple[str, str]:
     if isinstance(content, str):
         return content, ""
     alone = as_map(content)
-    if alone and alone.get("type") not in ("text", "thinking"):
+    is_part = isinstance(alone.get("type"), str) and isinstance(alone.get("text"), str)
+    if alone and not is_part and alone.get("type") != "thinking":
         # Cloudflare parses the JSON that a schema asked for
         return json.dumps(alone, ensure_ascii=False), ""
     text = thought = ""

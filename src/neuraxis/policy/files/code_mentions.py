@@ -75,7 +75,8 @@ def _code(workspace: Path, is_data: Callable[[str], bool]) -> Iterator[Path]:
 
 def _is_text(file: Path) -> bool:
     with file.open("rb") as opened:
-        beginning = _letters(opened.read(_BEGINNING))
+        # NULs are of UTF-16; not decoded, which makes three letters of a bad byte
+        beginning = opened.read(_BEGINNING).replace(b"\0", b"")
     if beginning.startswith(b"#!"):
         return True  # a shell script may carry data behind it
     controls = len(beginning) - len(beginning.translate(None, _CONTROLS))

@@ -80,7 +80,7 @@ def is_plain(path: str) -> bool:
     """Whether a path stays in the workspace and has no hidden part."""
     name = normal(path)
     return "\\" not in path and not (
-        name.startswith(("/", "~"))
+        any(one.startswith(("/", "~")) for one in (path.strip(), name))
         or any(part.startswith(".") for part in name.split("/"))
     )
 

@@ -47,7 +47,7 @@ def label_of_file(path: str, known: KnowsFiles) -> Label:
     """
     labels, name = known.origins.files, normal(path)
     full = known.workspace / name
-    if full.is_dir():
+    if os.path.isdir(full):  # also of a name that is too long
         there = (File(at, one) for at, _, names in walk_tree(full) for one in names)
         inside = (normal(os.path.relpath(one, known.workspace)) for one in there)
         others = () if all(_is_left(one, known) for one in inside) else FILES
