@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from neuraxis.bridges.imported_schema import hiding_name
 from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
+from neuraxis.bridges.openapi_client.discriminators import Discriminators
 from neuraxis.bridges.openapi_client.load import Document, is_url, load
 from neuraxis.bridges.openapi_client.names import command_name, plugin_name
 from neuraxis.bridges.openapi_client.operations import Operation, effects_of, operations
@@ -69,8 +70,7 @@ def openapi(
     allowed = (*allow_hosts, *filter(None, hosts))
     document, manifest = load(source, allow_hosts=allowed)
     notes = Notes(file=document.place)
-    modern = str(document.root.get("openapi") or "").startswith("3.1")
-    schemas = Schemas(document=document, notes=notes, modern=modern)
+    schemas = _schemas(document, notes)
     schemes = schemes_of(document)
     if isinstance(auth, Mapping) and (wrong := set(auth) - set(schemes)):
         raise ConfigError(
@@ -128,6 +128,15 @@ def from_name(text: str) -> ReadSource:
             server=given.get("server"),
             name=given.get("name"),
         )
+    )
+
+
+def _schemas(document: Document, notes: Notes) -> Schemas:
+    return Schemas(
+        document=document,
+        notes=notes,
+        modern=str(document.root.get("openapi") or "").startswith("3.1"),
+        discriminators=Discriminators(document=document),
     )
 
 
