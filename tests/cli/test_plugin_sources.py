@@ -157,6 +157,22 @@ def test_with_a_key_it_is_added_to_the_users_own_file(tmp_path: Path) -> None:
     assert written["plugins"] == [f"openapi:'{place}' auth=secret://PETS"]
 
 
+def test_the_folder_of_references_is_written_with_the_source(tmp_path: Path) -> None:
+    """As it was given; in the user's own file with its full path."""
+    file = document(tmp_path)
+    added = neuraxis("plugins", "add", file.name, "--folder", ".", cwd=tmp_path)
+    assert added.returncode == 0, added.stderr
+    written = tomllib.loads((tmp_path / "neuraxis.toml").read_text("utf-8"))
+    assert written["plugins"] == [f"openapi:'{file.name}' folder=."]
+    home = tmp_path / "home"
+    neuraxis(
+        "plugins", "add", file.name, "--folder", ".", "--auth", "secret://PETS",
+        "--name", "second", cwd=tmp_path, NEURAXIS_HOME=str(home),
+    )  # fmt: skip
+    users = (home / "config" / "neuraxis.toml").read_text("utf-8")
+    assert f"folder={tmp_path}" in users
+
+
 def test_a_new_plugin_is_accepted_where_there_is_a_lock(tmp_path: Path) -> None:
     """What a person adds is accepted; a change of it later is refused."""
     file = document(tmp_path)

@@ -175,6 +175,8 @@ def test_tagged_union() -> None:
         }
     )
     assert {("r",): "number"} == told(checked, {"kind": "circle", "r": "x"})
+    paired = {("r",): 'number (required), since kind is "circle"'}
+    assert paired == told(checked, {"kind": "circle", "a": 1})
 
 
 def pet(kind: str, field: str, **more: Any) -> dict[str, Any]:

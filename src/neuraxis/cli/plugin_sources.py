@@ -114,6 +114,9 @@ def add_to_settings(source: str, folder: Path | None = None) -> Path:
 @click.option("--auth", help="The secret for the API's requests: secret://NAME.")
 @click.option("--server", help="The API's address, if its document names another.")
 @click.option("--name", help="The plugin's name; default: from its title.")
+@click.option(
+    "--folder", help="Where the document's references may lead; default: its folder."
+)
 def add(source: str | None, mcp: str | None, **options: str | None) -> int:
     """Add SOURCE to this folder's neuraxis.toml.
 
@@ -134,6 +137,8 @@ def add(source: str | None, mcp: str | None, **options: str | None) -> int:
     file = source_name.removeprefix("mcp:")
     if is_own and Path(file).is_file():  # each folder may have one of that name
         source_name = f"{source_name.removesuffix(file)}{Path(file).absolute()}"
+        if folder := options.get("folder"):
+            options["folder"] = str(Path(folder).absolute())
     text = source_text(source_name, **options)
     loaded, errors = load_all((text,))
     if errors:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.formatting import nearest, quote, type_name
 from neuraxis.messages import Path, Problem
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
 _KEYS_SHOWN = 12
+_PAIRED = ("required", "additionalProperties")
 _FORMAT_TEXT = {
     "date": "a date such as 2026-01-31",
     "date-time": "a date and time such as 2026-01-31T09:30:00Z",
@@ -68,11 +70,12 @@ def _explain(
             if tag is not None and not tag.arms:
                 return [_wrong_tag(tag, path, cast("dict[str, Any]", part))]
             if meant is not None:
-                return [
+                problems = [
                     problem
                     for inner in meant
                     for problem in _explain(inner, root, value, depth + 1)
                 ]
+                return [_with_tag(one, tag, path, part) for one in problems]
         case "propertyNames":
             return [_wrong_key(error, path, node)]
         case "falseSchema":
@@ -195,6 +198,18 @@ def _wrong_tag(tag: _Tag, path: Path, value: dict[str, Any]) -> Problem:
     given, texts = value[tag.name], [m for m in members if isinstance(m, str)]
     close = nearest(given, texts) if isinstance(given, str) else ()
     return _problem((*path, tag.name), type_text(node), given, "enum", close)
+
+
+def _with_tag(problem: Problem, tag: _Tag | None, path: Path, value: Any) -> Problem:
+    """Return a missing or unknown field's problem with its arm's tag.
+
+    The value may be meant for another arm: then the tag is the mistake.
+    """
+    is_field = problem.path[:-1] == path and problem.keyword in _PAIRED
+    if tag is None or tag.name not in value or not is_field:
+        return problem
+    chosen = f"{problem.expected}, since {tag.name} is {quote(value[tag.name])}"
+    return replace(problem, expected=chosen)
 
 
 def _meant_arm(

@@ -18,6 +18,7 @@ from neuraxis.messages import Call
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.lock_file import facts
+from neuraxis.plugins.source import find_source
 from neuraxis.schema.schema import Schema
 from neuraxis.testing import call as call_alone
 
@@ -337,7 +338,60 @@ def test_a_document_in_several_files_is_read_in_its_folder_only(tmp_path: Path) 
     (folder / "api.json").write_text(json.dumps(document), "utf-8")
     plugin = openapi(folder / "api.json")
     assert list(plugin.commands) == ["near"]
-    assert "only documents beside" in plugin.problems[0].message
+    assert f"only documents in {folder} are read" in plugin.problems[0].message
+
+
+def test_a_folder_around_the_document_lets_references_into_it(tmp_path: Path) -> None:
+    """Its name is in the note; a link out of it leads to nothing."""
+    (tmp_path / "apis" / "one").mkdir(parents=True)
+    common = tmp_path / "apis" / "common.yaml"
+    common.write_text("page: {name: page, in: query, schema: {type: integer}}", "utf-8")
+    outside = tmp_path / "outside.yaml"
+    outside.write_text("key: {name: key, in: query}", "utf-8")
+    (tmp_path / "apis" / "link.yaml").symlink_to(outside)
+    refs = ("../common.yaml#/page", "../link.yaml#/key", "../../outside.yaml#/key")
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "https://x.example"}],
+        "paths": {
+            "/a": {
+                "get": {"operationId": "a", "parameters": [{"$ref": r} for r in refs]}
+            }
+        },
+    }
+    file = tmp_path / "apis" / "one" / "api.json"
+    file.write_text(json.dumps(document), "utf-8")
+    plugin = openapi(file)
+    assert plugin.commands["a"].spec.parameter_names == ()
+    assert "the option folder=FOLDER" in plugin.problems[0].message
+    found = find_source(f"openapi:{file} folder={tmp_path / 'apis'}")
+    assert found is not None
+    for plugin in (
+        openapi(file, folder=tmp_path / "apis"),
+        *found.open_plugins(tmp_path),
+    ):
+        assert plugin.commands["a"].spec.parameter_names == ("page",)
+        lost = [item.message for item in plugin.problems]
+        assert [str(outside) in text for text in lost] == [True]  # one note for both
+    with pytest.raises(ConfigError, match="expected a folder around the file"):
+        openapi(file, folder=tmp_path / "other")
+    with pytest.raises(ConfigError, match="expected a folder around the file"):
+        openapi(PETS, folder=tmp_path)
+
+
+def test_a_header_that_cannot_be_sent_is_left_out_with_a_note() -> None:
+    """The call works without it; it failed with it."""
+    document = pets()
+    names = ("Trace Id", "X-Trace")
+    document["paths"]["/pets"]["get"]["parameters"] += [
+        {"name": name, "in": "header", "schema": {"type": "string"}} for name in names
+    ]
+    plugin = openapi(document)
+    spec = plugin.commands["pets_list"].spec
+    assert "X-Trace" in spec.parameter_names
+    assert "Trace_Id" not in spec.parameter_names
+    (note,) = [p.message for p in plugin.problems if "Trace Id" in p.message]
+    assert note.startswith("GET /pets: the header 'Trace Id' is left out")
 
 
 def test_a_manifest_of_old_plugins_leads_to_its_document() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuraxis.dialects.intents.dialect import Intents
-from neuraxis.dialects.intents.signatures import parameter_lines
+from neuraxis.dialects.intents.signatures import form_text, parameter_lines
 from neuraxis.plugins.manifest.load import parse_manifest
 from neuraxis.specs import CommandSpec
 
@@ -141,3 +141,21 @@ def test_the_number_of_keys_is_a_limit() -> None:
     schema = {"type": "object", "properties": {"tags": tags}}
     lines = parameter_lines(CommandSpec(name="c", parameters=schema))
     assert "at least 1 key, at most 3 keys" in lines[1]
+
+
+def test_fields_of_an_all_of_are_told() -> None:
+    """Those beside it, those of its parts, and the names of the types among these."""
+    name = {"type": "string"}
+    part = {"properties": {"claws": {"type": "integer"}}, "required": ["claws"]}
+    cat = {"allOf": [{"$ref": "#/$defs/Pet"}, part], "properties": {"kind": name}}
+    types = {"Pet": {"type": "object", "properties": {"name": name}}, "Cat": cat}
+    assert form_text({"$defs": types}).splitlines() == [
+        "Types:",
+        "- `Pet` (object)",
+        "  - `name` (string, optional)",
+        "- `Cat` (object with the fields of Pet)",
+        "  - `kind` (string, optional)",
+        "  - `claws` (integer)",
+    ]
+    alone = {"pet": {"allOf": [{"$ref": "#/$defs/Cat"}]}}
+    assert form_text({"properties": alone}) == "- `pet` (Cat, optional)"

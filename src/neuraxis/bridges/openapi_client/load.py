@@ -1,7 +1,7 @@
 """Load an OpenAPI document with its references.
 
 Addresses are fetched by the guarded client only. References to other documents are
-followed only in the file's folder, or on the URL's host.
+followed only in one folder, usually the file's, or on the URL's host.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Document(msgspec.Struct, kw_only=True):
     others: dict[str, Json] = {}
     """Other documents by their place."""
     allow_hosts: tuple[str, ...] = ()
+    folder: Path | None = None
+    """The folder in which files are read; None: the document's own."""
 
     def find(self, ref: str, base: str = "") -> tuple[Json, str, str]:
         """Return a reference's target, its document's place, and its pointer.
@@ -117,13 +119,18 @@ class Document(msgspec.Struct, kw_only=True):
             raise CannotImport(f"$ref: more than {most} other documents")
         if is_url(self.place):
             home, other = urlsplit(self.place), urlsplit(place)
-            if (home.scheme, home.netloc) == (other.scheme, other.netloc):
-                return
-        elif Path(place).is_relative_to(Path(self.place).resolve().parent):
+            if (home.scheme, home.netloc) != (other.scheme, other.netloc):
+                raise CannotImport(
+                    f"$ref {place[:200]!r}: only documents of the first one's host "
+                    "are read"
+                )
             return
-        raise CannotImport(
-            f"$ref {place[:200]!r}: only documents beside the first one are read"
-        )
+        folder = self.folder or Path(self.place).resolve().parent
+        if not Path(place).is_relative_to(folder):
+            raise CannotImport(
+                f"$ref {place[:200]!r}: only documents in {folder} are read; the "
+                "option folder=FOLDER names another folder around them"
+            )
 
 
 def is_url(text: str) -> bool:
@@ -132,16 +139,21 @@ def is_url(text: str) -> bool:
 
 
 def load(
-    source: str | Path | Node, *, allow_hosts: Collection[str] = ()
+    source: str | Path | Node,
+    *,
+    allow_hosts: Collection[str] = (),
+    folder: str | Path | None = None,
 ) -> tuple[Document, Node]:
     """Return the document, and the `ai-plugin.json` manifest around it or `{}`.
 
     Raises:
-        ConfigError: it cannot be read, or is not an OpenAPI document.
+        ConfigError: it cannot be read, is not an OpenAPI document, or is not in the
+            folder.
     """
     if isinstance(source, Mapping):
         tree, place = source, "document"
-        return Document(place=place, root=_checked(tree, place)), {}
+        root = _checked(tree, place)
+        return Document(place=place, root=root, folder=_around(folder, place)), {}
     place = str(source)
     tree = as_map(parse(read(place, allow_hosts), place))
     manifest: Node = {}
@@ -158,7 +170,25 @@ def load(
         place = address
         tree = as_map(parse(read(place, allow_hosts), place))
     root = _checked(tree, place)
-    return Document(place=place, root=root, allow_hosts=tuple(allow_hosts)), manifest
+    document = Document(
+        place=place,
+        root=root,
+        allow_hosts=tuple(allow_hosts),
+        folder=_around(folder, place),
+    )
+    return document, manifest
+
+
+def _around(folder: str | Path | None, place: str) -> Path | None:
+    """Return a folder, links resolved, that the document is in."""
+    if folder is None:
+        return None
+    path = Path(folder).expanduser().resolve()
+    if is_url(place) or not Path(place).resolve().is_relative_to(path):
+        raise ConfigError(
+            f"openapi: folder: expected a folder around the file {place}, got {folder}"
+        )
+    return path
 
 
 def _checked(tree: Node, place: str) -> Node:

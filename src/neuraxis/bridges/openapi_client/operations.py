@@ -8,6 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from neuraxis.bridges.openapi_client.answers import shape
 from neuraxis.bridges.openapi_client.body import Body, old_body, read_body
 from neuraxis.bridges.openapi_client.load import Document, is_url
 from neuraxis.bridges.openapi_client.parameters import (
@@ -15,7 +16,7 @@ from neuraxis.bridges.openapi_client.parameters import (
     argument_name,
     read_parameter,
 )
-from neuraxis.bridges.openapi_client.schemas import Schemas, shape
+from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.bridges.openapi_client.security import Auth, Scheme, needed
 from neuraxis.bridges.openapi_client.tolerant_access import (
     CannotImport,

@@ -24,7 +24,7 @@ from neuraxis.bridges.openapi_client.tolerant_access import (
 )
 from neuraxis.errors import CommandError
 from neuraxis.parsing.json_access import as_map
-from neuraxis.sandbox.http.client import OWN_HEADERS
+from neuraxis.sandbox.http.client import OWN_HEADERS, is_header_name
 from neuraxis.specs import Json
 
 _LEGAL = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -63,7 +63,7 @@ def read_parameter(node: Node, base: str, schemas: Schemas) -> Parameter | None:
     """Return a parameter; None: the HTTP client sets it itself.
 
     Raises:
-        CannotImport: it has no name, or an unknown place.
+        CannotImport: it has no name, an unknown place, or a name that no header has.
     """
     name, place = as_text(node.get("name")), as_text(node.get("in")).lower()
     if not name or place not in _PLACES:
@@ -73,6 +73,11 @@ def read_parameter(node: Node, base: str, schemas: Schemas) -> Parameter | None:
         )
     if place == "header" and name.lower() in _SET_ELSEWHERE:
         return None
+    if place == "header" and not is_header_name(name):
+        raise CannotImport(
+            f"the header {name[:80]!r} is left out: a header's name has no spaces and "
+            "only a few signs"
+        )
     content = as_map(node.get("content"))
     written: Json = node.get("schema")
     if content:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from neuraxis.bridges.imported_schema import hiding_name
 from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
+from neuraxis.bridges.openapi_client.discriminators import Discriminators
 from neuraxis.bridges.openapi_client.load import Document, is_url, load
 from neuraxis.bridges.openapi_client.names import command_name, plugin_name
 from neuraxis.bridges.openapi_client.operations import Operation, effects_of, operations
@@ -45,6 +46,7 @@ def openapi(
     name: str | None = None,
     include: Collection[str] = ("*",),
     allow_hosts: Collection[str] = (),
+    folder: str | Path | None = None,
 ) -> Plugin:
     """Return the plugin of an OpenAPI document or an old `ai-plugin.json`.
 
@@ -57,20 +59,18 @@ def openapi(
         include: patterns of the commands' names that are wanted.
         allow_hosts: inside addresses, as `host:port`, that requests may reach beside
             the host of `source` and of `server`.
+        folder: the only folder in which references may lead to files; default: that of
+            the document.
 
     Raises:
-        ConfigError: it cannot be read, or `auth` is no name of a secret.
+        ConfigError: it cannot be read, or an option does not fit.
         ManifestError: none of its operations can be used; says why.
     """
     check_auth(auth)
-    # hosts that the user named are allowed, even in a private network
-    texts = [item for item in (source, server) if isinstance(item, str)]
-    hosts = [urlsplit(item).netloc for item in texts if is_url(item)]
-    allowed = (*allow_hosts, *filter(None, hosts))
-    document, manifest = load(source, allow_hosts=allowed)
+    allowed = (*allow_hosts, *_hosts(source, server))
+    document, manifest = load(source, allow_hosts=allowed, folder=folder)
     notes = Notes(file=document.place)
-    modern = str(document.root.get("openapi") or "").startswith("3.1")
-    schemas = Schemas(document=document, notes=notes, modern=modern)
+    schemas = _schemas(document, notes)
     schemes = schemes_of(document)
     if isinstance(auth, Mapping) and (wrong := set(auth) - set(schemes)):
         raise ConfigError(
@@ -101,7 +101,8 @@ def openapi(
 def from_name(text: str) -> ReadSource:
     """Return the source `openapi:SOURCE auth=secret://NAME server=URL name=NAME`.
 
-    This is the form in which a settings file and the command line name one.
+    This is the form in which a settings file and the command line name one. There may
+    be `folder=FOLDER`, too.
 
     Raises:
         ConfigError: an option is not known.
@@ -113,12 +114,12 @@ def from_name(text: str) -> ReadSource:
     given: dict[str, str] = {}
     for option in options:
         key, _, given[key] = option.partition("=")
-    wrong = set(given) - {"auth", "server", "name"}
+    wrong = set(given) - {"auth", "server", "name", "folder"}
     if not source or wrong:
         problem = f"the option {sorted(wrong)[0]!r}" if source else repr(text)
         raise ConfigError(
-            "openapi: expected SOURCE, then auth=secret://NAME, server=URL or "
-            f"name=NAME, got {problem}"
+            "openapi: expected SOURCE, then auth=secret://NAME, server=URL, name=NAME "
+            f"or folder=FOLDER, got {problem}"
         )
     return ReadSource(
         partial(
@@ -127,7 +128,23 @@ def from_name(text: str) -> ReadSource:
             auth=given.get("auth"),
             server=given.get("server"),
             name=given.get("name"),
+            folder=given.get("folder"),
         )
+    )
+
+
+def _hosts(*named: object) -> list[str]:
+    """Return the hosts that the user named: they may be private."""
+    texts = [item for item in named if isinstance(item, str) and is_url(item)]
+    return [host for text in texts if (host := urlsplit(text).netloc)]
+
+
+def _schemas(document: Document, notes: Notes) -> Schemas:
+    return Schemas(
+        document=document,
+        notes=notes,
+        modern=str(document.root.get("openapi") or "").startswith("3.1"),
+        discriminators=Discriminators(document=document),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
+from neuraxis.bridges.openapi_client.discriminators import Discriminators, Tag
 from neuraxis.bridges.openapi_client.load import Document
 from neuraxis.bridges.openapi_client.tolerant_access import (
     CannotImport,
@@ -66,6 +67,7 @@ class Schemas(msgspec.Struct, kw_only=True):
     names: dict[tuple[str, str, str], str] = {}
     """Name in `$defs` by a schema's document, pointer and variant."""
     patterns: dict[str, bool] = {}
+    discriminators: Discriminators
 
     def translate(self, value: Json, base: str = "") -> dict[str, Json]:
         """Return the JSON Schema of a schema; named ones are referred to."""
@@ -86,14 +88,25 @@ class Schemas(msgspec.Struct, kw_only=True):
         self._texts(node, translated)
         return translated
 
-    def _referred(self, ref: str, node: Node, base: str) -> dict[str, Json]:
+    def _referred(
+        self,
+        ref: str,
+        node: Node,
+        base: str,
+        tag: Tag | None = None,
+        *,
+        as_parent: bool = False,
+    ) -> dict[str, Json]:
         translated: dict[str, Json] = {}
         try:
             target, place, pointer = self.document.find(ref, base)
+            if tag is None and not as_parent:
+                tag = self.discriminators.of_child(ref, base)
         except CannotImport as error:
             self.notes.add(f"{error}; any value is taken there")
         else:
-            translated["$ref"] = f"#/$defs/{self._named(target, place, pointer)}"
+            name = self._named(target, place, pointer, tag=tag)
+            translated["$ref"] = f"#/$defs/{name}"
         if self.modern:
             siblings = {key: part for key, part in node.items() if key != "$ref"}
             translated.update(self.translate(siblings, base))
@@ -101,8 +114,15 @@ class Schemas(msgspec.Struct, kw_only=True):
             translated["description"] = shortened(text)
         return translated
 
-    def _named(self, target: Json, place: str, pointer: str, variant: str = "") -> str:
-        key = (place, pointer, variant)
+    def _named(
+        self,
+        target: Json,
+        place: str,
+        pointer: str,
+        variant: str = "",
+        tag: Tag | None = None,
+    ) -> str:
+        key = (place, pointer, variant if tag is None else repr(tag))
         if key in self.names:
             return self.names[key]
         file = place.rpartition("/")[2].partition(".")[0]
@@ -113,7 +133,8 @@ class Schemas(msgspec.Struct, kw_only=True):
             name, number = f"{short}_{number}", number + 1
         self.names[key] = name
         self.defs[name] = {}  # a type that contains itself finds its name
-        self.defs[name] = self.translate(target, place)
+        schema = self.translate(target, place)
+        self.defs[name] = schema if tag is None else tag.added_to(schema)
         return name
 
     def _type(self, node: Node, translated: dict[str, Json]) -> None:
@@ -249,7 +270,14 @@ class Schemas(msgspec.Struct, kw_only=True):
 
     def _unions(self, node: Node, translated: dict[str, Json], base: str) -> None:
         for key in _UNIONS:
-            if arms := as_list(node.get(key)):
+            arms = as_list(node.get(key))
+            if key in ("anyOf", "oneOf") and arms:
+                tags = self.discriminators.of_arms(node, arms, base)
+                translated[key] = [
+                    self._arm(arm, tag, base)
+                    for arm, tag in zip(arms, tags, strict=True)
+                ]
+            elif arms:
                 translate = self._joined if key == "allOf" else self.translate
                 translated[key] = [translate(arm, base) for arm in arms]
         if not all(map(_is_condition, as_list(node.get("oneOf")))):
@@ -274,6 +302,12 @@ class Schemas(msgspec.Struct, kw_only=True):
         if "$dynamicRef" in node or "$id" in node:
             self.notes.add("$id and $dynamicRef are not followed")
 
+    def _arm(self, arm: Json, tag: Tag | None, base: str) -> dict[str, Json]:
+        node, ref = as_map(arm), as_map(arm).get("$ref")
+        if tag is None or not isinstance(ref, str):
+            return self.translate(arm, base)
+        return self._referred(ref, node, base, tag)
+
     def _joined(self, arm: Json, base: str) -> dict[str, Json]:
         """Return an arm of an `allOf` that lets other arms' fields in."""
         node, ref = as_map(arm), as_map(arm).get("$ref")
@@ -287,6 +321,8 @@ class Schemas(msgspec.Struct, kw_only=True):
             return self.translate(arm, base)  # it notes what is missing
         fields = as_map(target)
         if as_flag(fields.get("additionalProperties")) is not False:
+            if isinstance(ref, str):
+                return self._referred(ref, node, base, as_parent=True)
             return self.translate(arm, base)
         opened = {
             key: part for key, part in fields.items() if key != "additionalProperties"
@@ -352,42 +388,6 @@ class Schemas(msgspec.Struct, kw_only=True):
                 nested += _references(part)
             pending = nested
         return definitions, cut
-
-
-def shape(
-    document: Document, value: Json, base: str = "", depth: int = 3
-) -> dict[str, Json]:
-    """Return the outline of a response: fields and kinds, nothing required.
-
-    A server's real answers often differ from its document in details; they must not be
-    refused for that, and the model needs only the names of the fields.
-    """
-    try:
-        node, base = document.deref(value, base)
-    except CannotImport:
-        return {}
-    properties: dict[str, Json] = {}
-    for part in [node, *as_list(node.get("allOf"))]:
-        try:
-            inner, _ = document.deref(part, base)
-        except CannotImport:
-            continue
-        properties.update(as_map(inner.get("properties")))
-    if properties:
-        if depth == 0:
-            return {"type": ["object", "null"]}
-        return {
-            "type": "object" if depth == 3 else ["object", "null"],
-            "properties": {
-                name: shape(document, part, base, depth - 1)
-                for name, part in list(properties.items())[:40]
-            },
-        }
-    if "items" in node:
-        items = shape(document, node["items"], base, max(depth - 1, 0))
-        return {"type": "array" if depth == 3 else ["array", "null"], "items": items}
-    text = as_text(node.get("description"))
-    return {"description": shortened(text, 80)} if text and depth >= 2 else {}
 
 
 def _is_condition(arm: Json) -> bool:
@@ -475,10 +475,11 @@ def _outline(schema: Mapping[str, Json], room: int) -> dict[str, Json]:
     outline = {key: schema[key] for key in ("type", "enum") if key in schema}
     fields = as_map(schema.get("properties"))
     required = [name for name in as_list(schema.get("required")) if name in fields]
-    if required:
+    fixed = [name for name, field in fields.items() if "const" in as_map(field)]
+    if required or fixed:
         longer = {
             **outline,
-            "properties": {str(name): fields[str(name)] for name in required},
+            "properties": {str(name): fields[str(name)] for name in required + fixed},
             "required": required,
             "description": f"{text} (its other fields are not listed here)".strip(),
         }

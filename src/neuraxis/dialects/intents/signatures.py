@@ -85,14 +85,32 @@ def type_lines(described: set[str], *schemas: Node | None) -> list[str]:
 
 
 def properties(schema: Node | None) -> list[tuple[str, Node]]:
-    """Return the fields of an object's schema."""
-    fields = (schema or {}).get("properties")
-    if not isinstance(fields, dict):
-        return []
-    return [
-        (name, cast("Node", node) if isinstance(node, dict) else {})
-        for name, node in cast("Node", fields).items()
-    ]
+    """Return the fields of an object's schema, also those of its `allOf`."""
+    found: dict[str, Node] = {}
+    for part in _joined(schema or {}):
+        fields = part.get("properties")
+        if isinstance(fields, dict):
+            for name, node in cast("Node", fields).items():
+                found.setdefault(
+                    name, cast("Node", node) if isinstance(node, dict) else {}
+                )
+    return list(found.items())
+
+
+def _joined(schema: Node) -> Iterator[Node]:
+    """Yield the schema and the parts of its `allOf`, recursively."""
+    yield schema
+    arms = schema.get("allOf")
+    for arm in cast("list[Json]", arms) if isinstance(arms, list) else ():
+        if isinstance(arm, dict):
+            yield from _joined(cast("Node", arm))
+
+
+def _parents(node: Node) -> str:
+    """Return the names of the types that an `allOf` refers to."""
+    parts = [part for part in _joined(node) if part is not node]
+    names = [str(part["$ref"]).rsplit("/", 1)[-1] for part in parts if "$ref" in part]
+    return " and ".join(names)
 
 
 def one_line(text: Json) -> str:
@@ -101,7 +119,11 @@ def one_line(text: Json) -> str:
 
 
 def _fields(schema: Node, level: int = 0) -> list[str]:
-    must = cast("Sequence[str]", schema.get("required", ()))
+    must = [
+        name
+        for part in _joined(schema)
+        for name in cast("Sequence[str]", part.get("required", ()))
+    ]
     return [
         line
         for name, node in properties(schema)
@@ -120,6 +142,8 @@ def _field(
     is_opened = level < _DEEPEST and (whole or _has_details(inner))
     inside = _fields(inner, level + 1) if is_opened else []
     words = [word if inside else type_text(node, FULL)]
+    if parents := _parents(node):
+        words = [f"{word} with the fields of {parents}" if inside else parents]
     words += _limits(node)
     if not needed:
         words.append("optional")

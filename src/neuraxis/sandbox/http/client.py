@@ -173,7 +173,7 @@ def send(
     for name, value in fields.items():
         if name.lower() in OWN_HEADERS:
             raise RequestRefused(f"The header {name} is set by the connection itself.")
-        if not _METHOD.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+        if not is_header_name(name) or not _HEADER_VALUE.fullmatch(value):
             raise RequestRefused(
                 f"The header {name[:60]!r} must be one line of printable characters."
             )
@@ -198,6 +198,11 @@ OWN_HEADERS = frozenset(
 """Headers of the connection: another value could smuggle a second request."""
 _METHOD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,16000}")
+
+
+def is_header_name(name: str) -> bool:
+    """Check whether a header may have the name."""
+    return _METHOD.fullmatch(name) is not None
 
 
 def _clock(rules: Limits, cancelled: Flag | None) -> Clock:
