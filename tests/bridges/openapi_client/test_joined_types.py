@@ -84,3 +84,14 @@ def test_a_wrapped_type_is_joined_like_the_type_itself(wrapper: Any) -> None:
     )
     assert schema.valid({"body": {"key": "k", "to": "you"}})
     assert not schema.valid({"body": {"to": "you"}})
+
+
+def test_a_form_asks_for_a_field_that_one_arm_only_reads() -> None:
+    """The other arm says that it is sent."""
+    arms = [
+        {"properties": {"id": {"type": "string", "readOnly": True}}},
+        {"properties": {"id": {"type": "string"}}, "required": ["id"]},
+    ]
+    schema = schema_of({"allOf": arms}, media="application/x-www-form-urlencoded")
+    assert schema.valid({"body": {"id": "a"}})
+    assert not schema.valid({"body": {}})
