@@ -1,10 +1,13 @@
 """Types that are joined by `allOf`, refer to each other, or are cut for length."""
 
+import ast
+import time
 from typing import Any
 
 import pytest
 
 from neuraxis.bridges import openapi
+from neuraxis.bridges.imported_schema import SchemaRefused, import_schema
 from neuraxis.schema.schema import Schema
 
 KEY: dict[str, Any] = {
@@ -95,3 +98,85 @@ def test_a_form_asks_for_a_field_that_one_arm_only_reads() -> None:
     schema = schema_of({"allOf": arms}, media="application/x-www-form-urlencoded")
     assert schema.valid({"body": {"id": "a"}})
     assert not schema.valid({"body": {}})
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Closed types, each of two types of the next level."""
+    types: dict[str, Any] = {f"{name}{levels}": {"type": "object"} for name in "TU"}
+    for level in range(levels):
+        arms = [
+            {"$ref": f"#/components/schemas/{name}{level + 1}"} for name in ("T", "U")
+        ]
+        for name in "TU":
+            types[f"{name}{level}"] = {
+                "type": "object",
+                "properties": {f"p{level}": {"type": "string"}},
+                "allOf": [{"anyOf": arms}],
+                "additionalProperties": False,
+            }
+    return types
+
+
+@pytest.mark.parametrize("levels", [10, 14])
+def test_closed_types_in_many_levels_take_no_time(levels: int) -> None:
+    """What is checked is given up before the time of a check."""
+    start = time.perf_counter()
+    plugin = openapi(
+        document({"$ref": "#/components/schemas/T0"}, nested(levels), "3.0.3")
+    )
+    schema = Schema(plugin.commands["send"].spec.parameters)
+    assert schema.valid({"body": {"p0": "x"}})
+    assert time.perf_counter() - start < 2
+    (problem,) = plugin.problems
+    assert "too deep" in problem.message or "too often" in problem.message
+    if levels == 10:  # all but the unknown keys is still checked
+        assert not schema.valid({"body": {"p0": 1}})
+
+
+def test_an_imported_schema_that_looks_for_unknown_keys_anew_is_refused() -> None:
+    """The same types, of a server's tool."""
+    text = str(nested(12)).replace("#/components/schemas", "#/$defs")
+    text = text.replace("additionalProperties", "unevaluatedProperties")
+    types = ast.literal_eval(text)
+    with pytest.raises(SchemaRefused, match="too often"):
+        import_schema({"type": "object", **types["T0"], "$defs": types})
+
+
+def test_a_type_that_is_cut_takes_its_fields_also_in_a_closed_one() -> None:
+    """Otherwise every complete call would be refused."""
+    names = [f"field{number}" for number in range(900)]
+    big = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in names},
+        "required": names,
+    }
+    body = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+        "allOf": [{"$ref": "#/components/schemas/Big"}],
+        "additionalProperties": False,
+    }
+    schema = schema_of(body, {"Big": big})
+    assert schema.valid({"body": dict.fromkeys(["name", *names], "x")})
+
+
+def test_a_cut_type_keeps_the_required_fields_of_its_arms() -> None:
+    """They are short, and no call is complete without them."""
+    fields = {f"f{number}": {"type": "string"} for number in range(900)}
+    whole = {
+        "allOf": [
+            {"$ref": "#/components/schemas/Base"},
+            {"type": "object", "properties": fields, "required": ["f1"]},
+        ]
+    }
+    base = {
+        "type": "object",
+        "properties": {"id": {"type": "string"}},
+        "required": ["id"],
+    }
+    types = {"Whole": whole, "Base": base}
+    schema = schema_of({"$ref": "#/components/schemas/Whole"}, types)
+    assert schema.valid({"body": {"id": "a", "f1": "b", "f2": "c"}})
+    assert not schema.valid({"body": {"id": "a"}})
+    assert not schema.valid({"body": {"f1": "b"}})
+    assert not schema.valid({"body": 7})

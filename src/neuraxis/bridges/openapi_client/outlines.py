@@ -10,6 +10,11 @@ from neuraxis.bridges.openapi_client.tolerant_access import Node, as_text, short
 from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
 
+_NAMED = ("properties", "patternProperties", "$defs", "dependentSchemas")
+"""Keywords that map an author's names to schemas."""
+_DATA = ("default", "const", "enum", "examples", "required", "dependentRequired")
+_MOST_ARMS = 50
+"""Maximum arms of a type that are searched for its fields."""
 Types = Mapping[str, dict[str, Json]]
 
 
@@ -55,7 +60,7 @@ def _gathered(
             part = take(name)
             if room is not None:
                 if _size(part) > room:
-                    part, cut = _outline(part, room), cut + 1
+                    part, cut = _outline(part, types, room), cut + 1
                 room -= _size(part)
             definitions[name] = part
             nested += _references(part)
@@ -86,6 +91,27 @@ def _references(value: Json) -> list[str]:
     return list(names)
 
 
+def without_unevaluated(schema: dict[str, Json]) -> dict[str, Json]:
+    """Return a schema that takes unknown keys beside those of joined types."""
+    return cast("dict[str, Json]", _without_closing(schema, named=False))
+
+
+def _without_closing(value: Json, *, named: bool) -> Json:
+    """`named`: the keys are an author's names, not keywords."""
+    if isinstance(value, list):
+        items = cast("list[Json]", value)
+        return [_without_closing(item, named=False) for item in items]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        key: part
+        if not named and key in _DATA
+        else _without_closing(part, named=not named and key in _NAMED)
+        for key, part in cast("Node", value).items()
+        if named or key not in ("unevaluatedProperties", "unevaluatedItems")
+    }
+
+
 def _without_prose(value: Json) -> Json:
     """Return the schema without examples, and with short descriptions."""
     if isinstance(value, list):
@@ -101,20 +127,42 @@ def _without_prose(value: Json) -> Json:
     return reduced
 
 
-def _outline(schema: Mapping[str, Json], room: int) -> dict[str, Json]:
+def _outline(schema: Node, types: Types, room: int) -> dict[str, Json]:
     """Return a type with only its required fields, if they fit."""
     text = shortened(as_text(schema.get("description")), 60)
     outline = {key: schema[key] for key in ("type", "enum") if key in schema}
-    fields = as_map(schema.get("properties"))
-    required = [name for name in as_list(schema.get("required")) if name in fields]
-    if required:
+    fields: dict[str, Json] = {}
+    required: dict[str, None] = {}
+    for part in _arms(schema, types):
+        fields = {**as_map(part.get("properties")), **fields}
+        required |= {str(name): None for name in as_list(part.get("required"))}
+        if "type" in part:
+            outline.setdefault("type", part["type"])
+    kind = outline.get("type", "object")
+    if "object" in (as_list(kind) or [kind]):
+        # a type that is closed around this one takes the fields that are cut
+        outline["additionalProperties"] = True
+    if needed := [name for name in required if name in fields]:
         longer = {
             **outline,
-            "properties": {str(name): fields[str(name)] for name in required},
-            "required": required,
+            "properties": {name: _without_prose(fields[name]) for name in needed},
+            "required": needed,
             "description": f"{text} (its other fields are not listed here)".strip(),
         }
         if _size(longer) <= room:
             return longer
     outline["description"] = f"{text} (its fields are not listed here)".strip()
     return outline
+
+
+def _arms(schema: Node, types: Types) -> list[Node]:
+    """Return a type and the arms of its `allOf`, references followed."""
+    arms: list[Node] = []
+    pending: list[Json] = [schema]
+    while pending and len(arms) < _MOST_ARMS:
+        arm = as_map(pending.pop(0))
+        arms.append(arm)
+        if isinstance(ref := arm.get("$ref"), str):
+            pending.append(types.get(ref.removeprefix("#/$defs/")))
+        pending += as_list(arm.get("allOf"))
+    return arms
