@@ -126,7 +126,7 @@ def _missing(name: str, path: Path, node: Node, root: Node) -> Problem:
 
 
 def _keys(node: Node, root: Node) -> list[str]:
-    """Return the keys that a node, or a type joined to it, has."""
+    """Return the keys of a node and its joined types."""
     properties = dict.fromkeys(as_node(node.get("properties")) or {})
     if "unevaluatedProperties" not in node:
         return list(properties)  # other keywords see these only

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from neuraxis import Session
 from neuraxis.bridges import openapi
 from neuraxis.bridges.imported_schema import SchemaRefused, import_schema
+from neuraxis.models.scripted import ScriptedModel
 from neuraxis.schema.schema import Schema
 
 KEY: dict[str, Any] = {
@@ -120,13 +122,13 @@ def nested(levels: int) -> dict[str, Any]:
 @pytest.mark.parametrize("levels", [10, 14])
 def test_closed_types_in_many_levels_take_no_time(levels: int) -> None:
     """What is checked is given up before the time of a check."""
-    start = time.perf_counter()
+    start = time.process_time()
     plugin = openapi(
         document({"$ref": "#/components/schemas/T0"}, nested(levels), "3.0.3")
     )
     schema = Schema(plugin.commands["send"].spec.parameters)
     assert schema.valid({"body": {"p0": "x"}})
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     (problem,) = plugin.problems
     assert "too deep" in problem.message or "too often" in problem.message
     if levels == 10:  # all but the unknown keys is still checked
@@ -180,3 +182,72 @@ def test_a_cut_type_keeps_the_required_fields_of_its_arms() -> None:
     assert not schema.valid({"body": {"id": "a"}})
     assert not schema.valid({"body": {"f1": "b"}})
     assert not schema.valid({"body": 7})
+
+
+def answering(types: dict[str, Any], name: str) -> dict[str, Any]:
+    """A document whose body and answer are the type of that name."""
+    reference = {"$ref": f"#/components/schemas/{name}"}
+    made = document(reference, types)
+    content = {"content": {"application/json": {"schema": reference}}}
+    made["paths"]["/send"]["post"]["responses"] = {"200": content}
+    return made
+
+
+def chain(length: int, key: str) -> dict[str, Any]:
+    """Types that each refer to the next."""
+    types: dict[str, Any] = {f"T{length}": {"type": "string"}}
+    for number in range(length):
+        part = {"$ref": f"#/components/schemas/T{number + 1}"}
+        types[f"T{number}"] = {
+            "properties": {"properties": {"next": part}},
+            "items": {"items": part},
+            "allOf": {"allOf": [part]},
+        }[key]
+    return types
+
+
+def inline(levels: int, key: str) -> dict[str, Any]:
+    node: Any = {"type": "string"}
+    for _ in range(levels):
+        node = {"items": node} if key == "items" else {"properties": {"next": node}}
+    return {"T0": node}
+
+
+def data(levels: int, key: str) -> dict[str, Any]:
+    node: Any = "x"
+    for _ in range(levels):
+        node = [node]
+    return {"T0": {"type": "string", key: [node] if key == "enum" else node}}
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        {"T0": {"type": "array", "items": {"$ref": "#/components/schemas/T0"}}},
+        *(chain(300, key) for key in ("properties", "items", "allOf")),
+        *(inline(levels, "properties") for levels in (60, 3000)),
+        *(inline(levels, "items") for levels in (60, 3000)),
+        *(data(400, key) for key in ("default", "const", "enum")),
+        *(data(3000, key) for key in ("default", "const", "enum")),
+    ],
+)
+def test_no_depth_of_a_document_ends_in_an_exception(types: dict[str, Any]) -> None:
+    """It is read, or left out with a note, and the other operations stay."""
+    given = answering(types, "T0")
+    given["paths"]["/look"] = {"get": {"operationId": "look", "responses": {}}}
+    plugin = openapi(given)
+    assert "look" in plugin.commands
+    with Session(model=ScriptedModel(["done"]), plugins=[plugin]) as session:
+        assert session.run_sync("Look.").text == "done"
+
+
+def test_many_types_of_one_name_take_no_time() -> None:
+    """Each gets a number, which is not searched for from the beginning."""
+    types = {f"T{n}": {"properties": {"id": {"type": "string"}}} for n in range(8000)}
+    fields = {
+        f"p{n}": {"$ref": f"#/components/schemas/T{n}/properties/id"}
+        for n in range(8000)
+    }
+    start = time.process_time()
+    openapi(document({"type": "object", "properties": fields}, types))
+    assert time.process_time() - start < 3

@@ -89,8 +89,7 @@ def openapi(
         if not any(fnmatch.fnmatchcase(command, pattern) for pattern in include):
             continue
         spec = _command(command, operation, schemas, notes)
-        if hidden := hiding_name([spec.parameters, spec.response]):
-            notes.add(f"{command} is skipped: {hidden}")
+        if spec is None:
             continue
         specs[command] = spec
         base = (server or operation.server).rstrip("/")
@@ -133,6 +132,21 @@ def from_name(text: str) -> ReadSource:
 
 
 def _command(
+    name: str, operation: Operation, schemas: Schemas, notes: Notes
+) -> CommandSpec | None:
+    """Return an operation's command, or None with a note."""
+    try:
+        spec = _spec(name, operation, schemas, notes)
+    except RecursionError:  # of examples and the like
+        notes.add(f"{name} is skipped: nested too deep")
+        return None
+    if hidden := hiding_name([spec.parameters, spec.response]):
+        notes.add(f"{name} is skipped: {hidden}")
+        return None
+    return spec
+
+
+def _spec(
     name: str, operation: Operation, schemas: Schemas, notes: Notes
 ) -> CommandSpec:
     properties: dict[str, Json] = {}

@@ -54,6 +54,8 @@ _INNER = (
 )  # fmt: skip
 _UNIONS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _FIELDS = frozenset({"$ref", "allOf", "properties", "patternProperties"})
+_DEEPEST = 64
+"""Maximum levels of a schema, references not counted."""
 _MOST_ARMS = 100
 """Maximum arms of one type that are searched for one that is closed."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -69,7 +71,12 @@ class Schemas(msgspec.Struct, kw_only=True):
     defs: dict[str, dict[str, Json]] = {}
     names: dict[tuple[str, str, str], str] = {}
     """Name in `$defs` by a schema's document, pointer and variant."""
+    counts: dict[str, int] = {}
+    """How often a name was given, with a number behind it."""
+    pending: list[tuple[str, Json, str, bool]] = []
+    """Named types to translate: name, schema, document, whether it is joined."""
     patterns: dict[str, bool] = {}
+    depth: int = 0
 
     def translate(
         self, value: Json, base: str = "", *, joined: bool = False
@@ -84,7 +91,16 @@ class Schemas(msgspec.Struct, kw_only=True):
             if value is not None:
                 self.notes.add("a schema that is no object: any value is taken there")
             return {}
-        node = cast("Node", value)
+        if self.depth == _DEEPEST:
+            self.notes.add("a schema is nested too deep: any value is taken there")
+            return {}
+        self.depth += 1
+        try:
+            return self._translated(cast("Node", value), base, joined=joined)
+        finally:
+            self.depth -= 1
+
+    def _translated(self, node: Node, base: str, *, joined: bool) -> dict[str, Json]:
         if isinstance(ref := node.get("$ref"), str):
             return self._referred(ref, node, base, joined=joined)
         if joined:
@@ -141,12 +157,14 @@ class Schemas(msgspec.Struct, kw_only=True):
         file = place.rpartition("/")[2].partition(".")[0]
         label = pointer.rpartition("/")[2] or file
         short = _UNSAFE.sub("_", label).strip("_") or "Type"
-        name, number = short, 2
+        name = short
         while name in self.defs:
-            name, number = f"{short}_{number}", number + 1
+            self.counts[short] = number = self.counts.get(short, 1) + 1
+            name = f"{short}_{number}"
         self.names[key] = name
-        self.defs[name] = {}  # a type that contains itself finds its name
-        self.defs[name] = self.translate(target, place, joined=bool(variant))
+        self.defs[name] = {}
+        # later: types may refer to each other in a long chain, or to themselves
+        self.pending.append((name, target, place, bool(variant)))
         return name
 
     def _type(self, node: Node, translated: dict[str, Json]) -> None:
@@ -332,6 +350,12 @@ class Schemas(msgspec.Struct, kw_only=True):
             limit: maximum characters as JSON; above it the types farthest from the root
                 are reduced to kind and description.
         """
+        while self.pending:
+            name, target, place, joined = self.pending.pop()
+            try:
+                self.defs[name] = self.translate(target, place, joined=joined)
+            except RecursionError:  # of values in it
+                self.notes.add(f"{name} is nested too deep: any value is taken there")
         return whole(schema, self.defs, limit)
 
 
@@ -355,7 +379,7 @@ def shape(
             continue
         properties.update(as_map(inner.get("properties")))
     if properties:
-        if depth == 0:
+        if depth <= 0:
             return {"type": ["object", "null"]}
         return {
             "type": "object" if depth == 3 else ["object", "null"],
@@ -365,8 +389,11 @@ def shape(
             },
         }
     if "items" in node:
-        items = shape(document, node["items"], base, max(depth - 1, 0))
-        return {"type": "array" if depth == 3 else ["array", "null"], "items": items}
+        kind: Json = "array" if depth == 3 else ["array", "null"]
+        if depth < 0:
+            return {"type": kind}
+        items = shape(document, node["items"], base, depth - 1)
+        return {"type": kind, "items": items}
     text = as_text(node.get("description"))
     return {"description": shortened(text, 80)} if text and depth >= 2 else {}
 
@@ -432,5 +459,5 @@ def _members(members: list[Json], kinds: list[str], nullable: bool) -> list[Json
 def _is_short(value: Json) -> bool:
     try:
         return len(json.dumps(value)) <= _EXAMPLE_CHARACTERS
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return False
