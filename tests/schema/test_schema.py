@@ -475,3 +475,46 @@ def test_a_problem_of_two_keywords_is_told_once() -> None:
     schema = Schema({"type": "integer", "enum": [1, 2]})
     (problem,) = schema.problems("q")
     assert (problem.expected, problem.got) == ("one of 1, 2", '"q"')
+
+
+def closed(*keyword: dict[str, Any]) -> Schema:
+    """An object of a name and of other types, closed around them."""
+    pair = {
+        "type": "object",
+        "properties": {"key": {"type": "integer"}, "unit": {"type": "string"}},
+        "required": ["key"],
+    }
+    return Schema(
+        {
+            "properties": {"name": {"type": "string"}},
+            "allOf": [{"$ref": "#/$defs/Pair"}, *keyword],
+            "unevaluatedProperties": False,
+            "$defs": {"Pair": pair},
+        }
+    )
+
+
+def test_holes_in_a_closed_object() -> None:
+    """Whether a type of it fits, and so describes its keys, is not known yet."""
+    value = {"key": "{{ f }}", "name": "x", "other": 1}
+    assert {} == told(closed(), value, holes=[("key",)])
+    assert {} == told(closed(), {**value, "key": 1}, holes=[("other",)])
+
+
+def test_only_unknown_keys_are_told_to_be_unknown() -> None:
+    """A type that does not fit describes no keys, for a validator."""
+    keys = "only these keys: name, key, unit"
+    assert {("nmae",): keys} == told(closed(), {"key": 1, "nmae": "x"})
+    assert {("key",): "integer"} == told(closed(), {"key": "k", "unit": "m"})
+    problems = told(closed(), {"kye": 1, "unit": "m"})
+    assert problems == {("key",): "integer (required)", ("kye",): keys}
+    deep = closed({"properties": {"in": {"properties": {"n": {"type": "integer"}}}}})
+    value = {"key": 1, "in": {"n": "one"}}
+    assert {("in", "n"): "integer"} == told(deep, value)
+    arms = [
+        {"properties": {name: {"type": "string"}}, "required": [name]} for name in "ab"
+    ]
+    assert {("b",): "only keys of the types that the value fits"} == told(
+        closed({"anyOf": [arms[0], {**arms[1], "required": ["b", "c"]}]}),
+        {"key": 1, "a": "x", "b": "y"},
+    )

@@ -59,7 +59,7 @@ def import_schema(
     schema = cast("dict[str, Json]", _cleaned(cast("Json", given), 0, [0]))
     if hidden := hiding_name(schema):
         raise SchemaRefused(hidden)
-    if _unfolds_too_far(schema):
+    if unfolds_too_far(schema):
         raise SchemaRefused("its definitions refer to each other too often")
     if parameters:
         kind = schema.get("type", "object")
@@ -79,8 +79,8 @@ def import_schema(
     raise SchemaRefused(visible(defect, 300))
 
 
-def _unfolds_too_far(schema: Mapping[str, Json]) -> bool:
-    """Return whether checks of a value would take very long.
+def unfolds_too_far(schema: Mapping[str, Json]) -> bool:
+    """Return whether the checks of a value would take very long.
 
     With 29 definitions, each `allOf` of the next one twice, they take seconds.
     """

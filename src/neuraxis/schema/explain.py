@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from neuraxis.formatting import nearest, quote, type_name
 from neuraxis.messages import Path, Problem
+from neuraxis.parsing.json_access import as_list
 from neuraxis.schema.describe import (
     LIMIT_TEXT,
     key_text,
@@ -22,7 +23,15 @@ from neuraxis.schema.describe import (
     members_of,
     type_text,
 )
-from neuraxis.schema.navigate import Node, arms, as_node, kinds, pointed, resolved
+from neuraxis.schema.navigate import (
+    Node,
+    arms,
+    as_node,
+    kinds,
+    pointed,
+    referred,
+    resolved,
+)
 from neuraxis.specs import Json
 
 if TYPE_CHECKING:
@@ -63,7 +72,8 @@ def _explain(
             return [_missing(str(cast("Any", error.kind).property), path, node, root)]
         case "additionalProperties" | "unevaluatedProperties":
             unexpected: list[str] = cast("Any", error.kind).unexpected
-            return [_unknown_key(key, path, node, part) for key in unexpected]
+            keys = _keys(node, root)
+            return [_unknown_key(key, path, keys, part) for key in unexpected]
         case "anyOf" | "oneOf":
             tag = _tag(node, root, part)
             meant = _meant_arm(error, path, tag) if depth < 8 else None
@@ -118,8 +128,52 @@ def _missing(name: str, path: Path, node: Node, root: Node) -> Problem:
     )
 
 
-def _unknown_key(key: str, path: Path, node: Node, value: Any) -> Problem:
-    properties = list(as_node(node.get("properties")) or {})
+def _keys(node: Node, root: Node) -> list[str]:
+    """Return the keys of a node and its joined types."""
+    properties = dict.fromkeys(as_node(node.get("properties")) or {})
+    if "unevaluatedProperties" not in node:
+        return list(properties)  # other keywords see these only
+    pending: list[Node] = [node]
+    seen: set[int] = set()
+    while pending:
+        inner = pending.pop()
+        if id(inner) in seen:
+            continue
+        seen.add(id(inner))
+        properties |= dict.fromkeys(as_node(inner.get("properties")) or {})
+        parts = [referred(inner, root)]
+        for key in ("allOf", "anyOf", "oneOf"):
+            parts += as_list(inner.get(key))
+        pending += [part for part in map(as_node, parts) if part is not None]
+    return list(properties)
+
+
+def without_effects(problems: list[Problem]) -> list[Problem]:
+    """Leave out keys that only other problems keep from fitting.
+
+    The keys of a type count as described only if the value fits it.
+    """
+    places = {
+        one.path[:end]
+        for one in problems
+        if one.keyword != "unevaluatedProperties"
+        for end in range(len(one.path) + 1)
+    }
+    return [
+        one
+        for one in problems
+        if one.keyword != "unevaluatedProperties" or one.path[:-1] not in places
+    ]
+
+
+def _unknown_key(key: str, path: Path, properties: list[str], value: Any) -> Problem:
+    if key in properties:  # of one of the types that are joined
+        return Problem(
+            path=(*path, key),
+            expected="only keys of the types that the value fits",
+            got="a key of another type",
+            keyword="unevaluatedProperties",
+        )
     entries: Mapping[str, Any] = (
         cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     )

@@ -114,10 +114,14 @@ def _leads_back(node: Node, root: Node, above: list[int], seen: set[int]) -> boo
     return found
 
 
+_ANEW = frozenset(("unevaluatedProperties", "unevaluatedItems"))
+
+
 def most_steps(root: Node) -> int:
     """Return how many subschemas apply to one value, at most.
 
     A subschema that is reached in two ways counts twice: validators check it twice.
+    So does one below `unevaluatedProperties`: which keys it describes is found anew.
 
     Raises:
         RecursionError: a chain of references is very long.
@@ -138,7 +142,8 @@ def most_steps(root: Node) -> int:
 def _steps(node: Node, root: Node, known: dict[int, int]) -> int:
     if id(node) not in known:
         known[id(node)] = 0  # while it is counted: it may lead back
-        known[id(node)] = 1 + sum(
+        times = 1 if _ANEW.isdisjoint(node) else 2
+        known[id(node)] = 1 + times * sum(
             _steps(cast("Node", part), root, known)
             for part in _parts_in_place(node, root)
             if isinstance(part, Mapping)

@@ -48,6 +48,7 @@ _ENTRIES_ONLY = _REMARKS | {"type", "properties", "required", "additionalPropert
 _LOOKS_INSIDE = frozenset(
     {"anyOf", "oneOf", "enum", "const", "not", "uniqueItems", "contains", "allOf"}
     | {"dependentSchemas", "dependentRequired", "if", "then", "else", "maxContains"}
+    | {"unevaluatedProperties", "unevaluatedItems"}
 )
 
 
@@ -124,11 +125,13 @@ class Schema:
             text = f"a value that can be checked ({str(error).splitlines()[0][:80]})"
             results.append(Problem(expected=text, got=type_name(value), keyword="json"))
             return tuple(results)
-        from neuraxis.schema.explain import explain  # only mistakes need it
+        # only mistakes need it
+        from neuraxis.schema.explain import explain, without_effects
 
         for error in errors:
             if not _in_hole(error, blind):
                 results += explain(error, self.json, checked)
+        results = without_effects(results)
         # A wrong type may break several keywords with the same message.
         unique = {(one.path, one.expected, one.got): one for one in reversed(results)}
         return tuple(reversed(unique.values()))[:MOST]

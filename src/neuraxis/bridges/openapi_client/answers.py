@@ -42,7 +42,10 @@ def shape(
             },
         }
     if "items" in node:
-        items = shape(document, node["items"], base, max(depth - 1, 0))
-        return {"type": "array" if depth == 3 else ["array", "null"], "items": items}
+        kind: Json = "array" if depth == 3 else ["array", "null"]
+        if depth < 0:
+            return {"type": kind}
+        items = shape(document, node["items"], base, depth - 1)
+        return {"type": kind, "items": items}
     text = as_text(node.get("description"))
     return {"description": shortened(text, 80)} if text and depth >= 2 else {}

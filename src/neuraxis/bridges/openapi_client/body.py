@@ -216,7 +216,8 @@ def _form(value: Json, base: str, schemas: Schemas, *, files: bool) -> dict[str,
             if isinstance(name, str) and name not in required
         ]
     form: dict[str, Json] = {"type": "object", "properties": properties}
-    if needed := [name for name in required if name not in hidden]:
+    unsent = hidden - properties.keys()  # in answers only, by every arm
+    if needed := [name for name in required if name not in unsent]:
         form["required"] = needed
         form["properties"] = {**{name: {} for name in needed}, **properties}
     return form if is_open else {**form, "additionalProperties": False}

@@ -96,6 +96,8 @@ def operations(
                 yield reading.operation(method, path, schemes, auth)
             except CannotImport as error:
                 notes.add(f"{method.upper()} {path[:80]} is skipped: {error}")
+            except RecursionError:
+                notes.add(f"{method.upper()} {path[:80]} is skipped: nested too deep")
 
 
 class _Reading(msgspec.Struct, kw_only=True):

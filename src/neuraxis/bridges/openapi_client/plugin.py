@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from neuraxis.bridges.imported_schema import hiding_name
+from neuraxis.bridges.imported_schema import hiding_name, unfolds_too_far
 from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
 from neuraxis.bridges.openapi_client.discriminators import Discriminators
 from neuraxis.bridges.openapi_client.load import Document, is_url, load
 from neuraxis.bridges.openapi_client.names import command_name, plugin_name
 from neuraxis.bridges.openapi_client.operations import Operation, effects_of, operations
+from neuraxis.bridges.openapi_client.outlines import whole, without_unevaluated
 from neuraxis.bridges.openapi_client.pages import paging
 from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.bridges.openapi_client.security import Auth, check_auth, schemes_of
@@ -88,8 +89,7 @@ def openapi(
         if not any(fnmatch.fnmatchcase(command, pattern) for pattern in include):
             continue
         spec = _command(command, operation, schemas, notes)
-        if hidden := hiding_name([spec.parameters, spec.response]):
-            notes.add(f"{command} is skipped: {hidden}")
+        if spec is None:
             continue
         specs[command] = spec
         base = (server or operation.server).rstrip("/")
@@ -150,6 +150,21 @@ def _schemas(document: Document, notes: Notes) -> Schemas:
 
 def _command(
     name: str, operation: Operation, schemas: Schemas, notes: Notes
+) -> CommandSpec | None:
+    """Return an operation's command, or None with a note."""
+    try:
+        spec = _spec(name, operation, schemas, notes)
+    except RecursionError:  # of examples and the like
+        notes.add(f"{name} is skipped: nested too deep")
+        return None
+    if hidden := hiding_name([spec.parameters, spec.response]):
+        notes.add(f"{name} is skipped: {hidden}")
+        return None
+    return spec
+
+
+def _spec(
+    name: str, operation: Operation, schemas: Schemas, notes: Notes
 ) -> CommandSpec:
     properties: dict[str, Json] = {}
     required: list[Json] = []
@@ -187,21 +202,34 @@ def _command(
 
 def _usable(name: str, schema: dict[str, Json], notes: Notes) -> dict[str, Json]:
     """Return the schema, or one without checks if it cannot be enforced."""
-    defect = Schema(schema).defect
+    if unfolds_too_far(schema):
+        schema = without_unevaluated(schema)
+        if not unfolds_too_far(schema):
+            notes.add(f"{name}: unknown keys are taken, since its types nest too deep")
+    defect = _defect(schema)
     if defect is None:
         return schema
     notes.add(f"{name}: parameters that are not checked, since {defect}")
+    types = schema.get("$defs", {})
     properties: dict[str, Json] = {}
     for key, part in schema["properties"].items():
-        standalone = {**part, "$defs": schema.get("$defs", {})}
+        standalone, _ = whole(part, types, SCHEMA_CHARACTERS)
         text = as_text(part.get("description"))
         loose: dict[str, Json] = {"description": text} if text else {}
-        properties[key] = part if Schema(standalone).defect is None else loose
-    loosened = {**schema, "properties": properties}
-    if Schema(loosened).defect is not None:
+        properties[key] = part if _defect(standalone) is None else loose
+    bare = {key: part for key, part in schema.items() if key != "$defs"}
+    loosened, _ = whole({**bare, "properties": properties}, types, SCHEMA_CHARACTERS)
+    if _defect(loosened) is not None:
         loosened.pop("$defs", None)
         loosened["properties"] = {key: {} for key in properties}
     return loosened
+
+
+def _defect(schema: dict[str, Json]) -> str | None:
+    """Return why a schema cannot be enforced, or None."""
+    if unfolds_too_far(schema):
+        return "its types refer to each other too often"
+    return Schema(schema).defect
 
 
 def _description(operation: Operation) -> str:

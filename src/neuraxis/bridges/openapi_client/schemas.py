@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import cast
 
 import msgspec
 
 from neuraxis.bridges.openapi_client.discriminators import Discriminators, Tag
 from neuraxis.bridges.openapi_client.load import Document
+from neuraxis.bridges.openapi_client.outlines import whole
 from neuraxis.bridges.openapi_client.tolerant_access import (
     CannotImport,
     Node,
@@ -53,6 +54,11 @@ _INNER = (
     "unevaluatedItems",
 )  # fmt: skip
 _UNIONS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_FIELDS = frozenset({"$ref", "allOf", "properties", "patternProperties"})
+_DEEPEST = 64
+"""Maximum levels of a schema, references not counted."""
+_MOST_ARMS = 100
+"""Maximum arms of one type that are searched for one that is closed."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -66,75 +72,123 @@ class Schemas(msgspec.Struct, kw_only=True):
     defs: dict[str, dict[str, Json]] = {}
     names: dict[tuple[str, str, str], str] = {}
     """Name in `$defs` by a schema's document, pointer and variant."""
+    counts: dict[str, int] = {}
+    """How often a name was given, with a number behind it."""
+    pending: list[tuple[str, Json, str, bool, Tag | None]] = []
+    """Named types to translate: name, schema, document, whether it is joined, tag."""
     patterns: dict[str, bool] = {}
     discriminators: Discriminators
+    depth: int = 0
 
-    def translate(self, value: Json, base: str = "") -> dict[str, Json]:
-        """Return the JSON Schema of a schema; named ones are referred to."""
+    def translate(
+        self,
+        value: Json,
+        base: str = "",
+        *,
+        joined: bool = False,
+        is_parent: bool = False,
+        tag: Tag | None = None,
+    ) -> dict[str, Json]:
+        """Return the JSON Schema of a schema; named ones are referred to.
+
+        Args:
+            value: the schema.
+            base: the document in which it stands.
+            joined: other schemas describe the same object: their fields are let in.
+            is_parent: its objects may be of a type that is made of it.
+            tag: the constant of the type that it refers to.
+        """
         if isinstance(value, bool):
             return {} if value else {"not": {}}
         if not isinstance(value, Mapping):
             if value is not None:
                 self.notes.add("a schema that is no object: any value is taken there")
             return {}
-        node = cast("Node", value)
-        if isinstance(ref := node.get("$ref"), str):
-            return self._referred(ref, node, base)
+        if self.depth == _DEEPEST:
+            self.notes.add("a schema is nested too deep: any value is taken there")
+            return {}
+        self.depth += 1
+        try:
+            node = cast("Node", value)
+            if not isinstance(ref := node.get("$ref"), str):
+                return self._translated(node, base, joined=joined)
+            if tag is None and not is_parent:
+                tag = self._tag(ref, base)
+            return self._referred(ref, node, base, tag, joined=joined)
+        finally:
+            self.depth -= 1
+
+    def _translated(self, node: Node, base: str, *, joined: bool) -> dict[str, Json]:
+        if joined:
+            node = _opened(node)
         translated: dict[str, Json] = {}
         self._type(node, translated)
         self._limits(node, translated)
         self._parts(node, translated, base)
+        self._unions(node, translated, base, joined=joined)
         self._remarks(node, translated)
         self._texts(node, translated)
         return translated
 
+    def _tag(self, ref: str, base: str) -> Tag | None:
+        try:
+            return self.discriminators.of_child(ref, base)
+        except CannotImport:
+            return None  # `_referred` notes what is missing
+
     def _referred(
-        self,
-        ref: str,
-        node: Node,
-        base: str,
-        tag: Tag | None = None,
-        *,
-        as_parent: bool = False,
+        self, ref: str, node: Node, base: str, tag: Tag | None, *, joined: bool
     ) -> dict[str, Json]:
         translated: dict[str, Json] = {}
+        siblings = {key: part for key, part in node.items() if key != "$ref"}
+        joins = joined or (self.modern and _has_fields(siblings))
         try:
             target, place, pointer = self.document.find(ref, base)
-            if tag is None and not as_parent:
-                tag = self.discriminators.of_child(ref, base)
         except CannotImport as error:
             self.notes.add(f"{error}; any value is taken there")
         else:
-            name = self._named(target, place, pointer, tag=tag)
+            opens = joins and self._closes(target, place)
+            name = self._named(target, place, pointer, tag, joined=opens)
             translated["$ref"] = f"#/$defs/{name}"
         if self.modern:
-            siblings = {key: part for key, part in node.items() if key != "$ref"}
-            translated.update(self.translate(siblings, base))
+            translated.update(self.translate(siblings, base, joined=joined))
         elif text := as_text(node.get("description")):
             translated["description"] = shortened(text)
         return translated
 
+    def _closes(self, value: Json, base: str) -> bool:
+        """Return whether a type, or an arm of it, refuses other fields."""
+        pending, seen = [(value, base)], 0
+        while pending and seen < _MOST_ARMS:
+            (part, place), seen = pending.pop(), seen + 1
+            fields = as_map(part)
+            if _opened(fields) is not fields:
+                return True
+            if isinstance(ref := fields.get("$ref"), str):
+                try:
+                    pending.append(self.document.find(ref, place)[:2])
+                except CannotImport:
+                    continue
+            pending += [(arm, place) for arm in as_list(fields.get("allOf"))]
+        return bool(pending)
+
     def _named(
-        self,
-        target: Json,
-        place: str,
-        pointer: str,
-        variant: str = "",
-        tag: Tag | None = None,
+        self, target: Json, place: str, pointer: str, tag: Tag | None, *, joined: bool
     ) -> str:
-        key = (place, pointer, variant if tag is None else repr(tag))
+        key = (place, pointer, repr((joined, tag)))
         if key in self.names:
             return self.names[key]
         file = place.rpartition("/")[2].partition(".")[0]
         label = pointer.rpartition("/")[2] or file
         short = _UNSAFE.sub("_", label).strip("_") or "Type"
-        name, number = short, 2
+        name = short
         while name in self.defs:
-            name, number = f"{short}_{number}", number + 1
+            self.counts[short] = number = self.counts.get(short, 1) + 1
+            name = f"{short}_{number}"
         self.names[key] = name
-        self.defs[name] = {}  # a type that contains itself finds its name
-        schema = self.translate(target, place)
-        self.defs[name] = schema if tag is None else tag.added_to(schema)
+        self.defs[name] = {}
+        # later: types may refer to each other in a long chain, or to themselves
+        self.pending.append((name, target, place, joined, tag))
         return name
 
     def _type(self, node: Node, translated: dict[str, Json]) -> None:
@@ -266,20 +320,22 @@ class Schemas(msgspec.Struct, kw_only=True):
                 **self.translate(items, base),
                 **translated.get("items", {}),
             }
-        self._unions(node, translated, base)
 
-    def _unions(self, node: Node, translated: dict[str, Json], base: str) -> None:
+    def _unions(
+        self, node: Node, translated: dict[str, Json], base: str, *, joined: bool
+    ) -> None:
         for key in _UNIONS:
-            arms = as_list(node.get(key))
-            if key in ("anyOf", "oneOf") and arms:
+            if not (arms := as_list(node.get(key))):
+                continue
+            is_all = key == "allOf"
+            joins = is_all and (joined or _join(node))
+            tags: list[Tag | None] = [None] * len(arms)
+            if key in ("anyOf", "oneOf"):
                 tags = self.discriminators.of_arms(node, arms, base)
-                translated[key] = [
-                    self._arm(arm, tag, base)
-                    for arm, tag in zip(arms, tags, strict=True)
-                ]
-            elif arms:
-                translate = self._joined if key == "allOf" else self.translate
-                translated[key] = [translate(arm, base) for arm in arms]
+            translated[key] = [
+                self.translate(arm, base, joined=joins, is_parent=is_all, tag=tag)
+                for arm, tag in zip(arms, tags, strict=True)
+            ]
         if not all(map(_is_condition, as_list(node.get("oneOf")))):
             # types of real documents overlap, and servers take what fits several
             union: Json = {"anyOf": translated.pop("oneOf")}
@@ -301,35 +357,6 @@ class Schemas(msgspec.Struct, kw_only=True):
             translated["dependentRequired"] = node["dependentRequired"]
         if "$dynamicRef" in node or "$id" in node:
             self.notes.add("$id and $dynamicRef are not followed")
-
-    def _arm(self, arm: Json, tag: Tag | None, base: str) -> dict[str, Json]:
-        node, ref = as_map(arm), as_map(arm).get("$ref")
-        if tag is None or not isinstance(ref, str):
-            return self.translate(arm, base)
-        return self._referred(ref, node, base, tag)
-
-    def _joined(self, arm: Json, base: str) -> dict[str, Json]:
-        """Return an arm of an `allOf` that lets other arms' fields in."""
-        node, ref = as_map(arm), as_map(arm).get("$ref")
-        try:
-            target, place, pointer = (
-                self.document.find(ref, base)
-                if isinstance(ref, str)
-                else (node, "", "")
-            )
-        except CannotImport:
-            return self.translate(arm, base)  # it notes what is missing
-        fields = as_map(target)
-        if as_flag(fields.get("additionalProperties")) is not False:
-            if isinstance(ref, str):
-                return self._referred(ref, node, base, as_parent=True)
-            return self.translate(arm, base)
-        opened = {
-            key: part for key, part in fields.items() if key != "additionalProperties"
-        }
-        if target is node:
-            return self.translate(opened, base)
-        return {"$ref": f"#/$defs/{self._named(opened, place, pointer, 'joined')}"}
 
     def _texts(self, node: Node, translated: dict[str, Json]) -> None:
         text = as_text(node.get("description")) or as_text(node.get("title"))
@@ -353,41 +380,38 @@ class Schemas(msgspec.Struct, kw_only=True):
             limit: maximum characters as JSON; above it the types farthest from the root
                 are reduced to kind and description.
         """
-        full = self._gathered(schema, lambda name: self.defs[name], None)[0]
-        if not full:
-            return dict(schema), 0
-        complete = {**schema, "$defs": full}
-        if _size(complete) <= limit:
-            return complete, 0
-        short, cut = self._gathered(schema, self._brief, limit - _size(schema))
-        return {**schema, "$defs": short}, cut
+        while self.pending:
+            name, target, place, joined, tag = self.pending.pop()
+            try:
+                named = self.translate(target, place, joined=joined)
+                self.defs[name] = named if tag is None else tag.added_to(named)
+            except RecursionError:  # of values in it
+                self.notes.add(f"{name} is nested too deep: any value is taken there")
+        return whole(schema, self.defs, limit)
 
-    def _brief(self, name: str) -> dict[str, Json]:
-        return cast("dict[str, Json]", _without_prose(self.defs[name]))
 
-    def _gathered(
-        self,
-        schema: Mapping[str, Json],
-        take: Callable[[str], dict[str, Json]],
-        room: int | None,
-    ) -> tuple[dict[str, Json], int]:
-        definitions: dict[str, Json] = {}
-        pending = _references(schema)
-        cut = 0
-        while pending:
-            nested: list[str] = []
-            for name in pending:
-                if name in definitions or name not in self.defs:
-                    continue
-                part = take(name)
-                if room is not None:
-                    if _size(part) > room:
-                        part, cut = _outline(part, room), cut + 1
-                    room -= _size(part)
-                definitions[name] = part
-                nested += _references(part)
-            pending = nested
-        return definitions, cut
+def _opened(node: Node) -> Node:
+    """Return a schema that lets other fields in."""
+    if as_flag(node.get("additionalProperties")) is not False:
+        return node
+    return {key: part for key, part in node.items() if key != "additionalProperties"}
+
+
+def _join(node: Node) -> bool:
+    """Return whether the `allOf` of a schema brings fields of several together.
+
+    A description or `nullable` is often added to a type in this way.
+    """
+    own = {key: part for key, part in node.items() if key != "allOf"}
+    arms = [own, *map(as_map, as_list(node.get("allOf")))]
+    return sum(map(_has_fields, arms)) > 1
+
+
+def _has_fields(node: Node) -> bool:
+    if not _FIELDS.isdisjoint(node):
+        return True
+    unions = (*as_list(node.get("anyOf")), *as_list(node.get("oneOf")))
+    return not all(map(_is_condition, unions))
 
 
 def _is_condition(arm: Json) -> bool:
@@ -427,63 +451,5 @@ def _members(members: list[Json], kinds: list[str], nullable: bool) -> list[Json
 def _is_short(value: Json) -> bool:
     try:
         return len(json.dumps(value)) <= _EXAMPLE_CHARACTERS
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return False
-
-
-def _size(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False))
-
-
-def _references(value: Json) -> list[str]:
-    """Return the names in `$defs` that a schema refers to, in order."""
-    names: dict[str, None] = {}
-    pending: list[Json] = [value]
-    while pending:
-        here = pending.pop()
-        if isinstance(here, Mapping):
-            node = cast("Node", here)
-            ref = node.get("$ref")
-            if isinstance(ref, str):
-                names[ref.removeprefix("#/$defs/")] = None
-            pending += [
-                part for part in node.values() if isinstance(part, Mapping | list)
-            ]
-        elif isinstance(here, list):
-            pending += cast("list[Json]", here)
-    return list(names)
-
-
-def _without_prose(value: Json) -> Json:
-    """Return the schema without examples, and with short descriptions."""
-    if isinstance(value, list):
-        return [_without_prose(item) for item in cast("list[Json]", value)]
-    if not isinstance(value, Mapping):
-        return value
-    reduced: dict[str, Json] = {}
-    for key, part in cast("Node", value).items():
-        if key == "description" and isinstance(part, str):
-            reduced[key] = shortened(part, 60)
-        elif key == "properties" or not (key == "examples" and isinstance(part, list)):
-            reduced[key] = _without_prose(part)
-    return reduced
-
-
-def _outline(schema: Mapping[str, Json], room: int) -> dict[str, Json]:
-    """Return a type with only its required fields, if they fit."""
-    text = shortened(as_text(schema.get("description")), 60)
-    outline = {key: schema[key] for key in ("type", "enum") if key in schema}
-    fields = as_map(schema.get("properties"))
-    required = [name for name in as_list(schema.get("required")) if name in fields]
-    fixed = [name for name, field in fields.items() if "const" in as_map(field)]
-    if required or fixed:
-        longer = {
-            **outline,
-            "properties": {str(name): fields[str(name)] for name in required + fixed},
-            "required": required,
-            "description": f"{text} (its other fields are not listed here)".strip(),
-        }
-        if _size(longer) <= room:
-            return longer
-    outline["description"] = f"{text} (its fields are not listed here)".strip()
-    return outline
