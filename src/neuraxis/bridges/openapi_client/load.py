@@ -265,7 +265,10 @@ class _Plain(msgspec.Struct, kw_only=True):
                 else:
                     merged[name] = inner
             return merged
-        return _scalar(node.value, plain=not node.style)  # None, or "" from libyaml
+        value = _scalar(node.value, plain=not node.style)  # None, or "" from libyaml
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        # 007, +1 and 1.10 are mostly texts, and would lose characters as numbers
+        return node.value if is_number and str(value) != node.value else value
 
 
 def _number(text: str) -> Json:

@@ -22,6 +22,7 @@ from neuraxis.bridges.openapi_client.tolerant_access import (
     Node,
     Notes,
     as_text,
+    as_written,
     maps,
 )
 from neuraxis.parsing.json_access import as_list, as_map
@@ -251,7 +252,7 @@ def _address(server: Node, place: str) -> str:
         chosen = as_map(variable).get("default")
         values = as_list(as_map(variable).get("enum"))
         text = chosen if chosen is not None else next(iter(values), "")
-        address = address.replace("{" + name + "}", str(text))
+        address = address.replace("{" + name + "}", as_written(text))
     if address and not is_url(address):
         address = urljoin(place, address) if is_url(place) else ""
     return "" if "{" in address else address.rstrip("/")
