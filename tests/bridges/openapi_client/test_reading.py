@@ -1,9 +1,13 @@
 """How documents are read: texts of YAML, references, paths and servers."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from neuraxis.bridges import openapi
+from neuraxis.bridges.openapi_client import load
 
 TEXTS = """
 openapi: 3.0.3
@@ -53,3 +57,44 @@ def test_texts_of_yaml_keep_their_characters(tmp_path: Path) -> None:
     assert "true" in fields
     assert fields["body"]["required"] == ["12"]
     assert "https://x.example/1.10/true." in openapi(file).spec.description
+
+
+def document_of(paths: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """A document with these paths."""
+    return {
+        "openapi": "3.0.3",
+        "info": {"title": "Post"},
+        "servers": [{"url": "https://post.example.org"}],
+        "paths": paths,
+        **changed,
+    }
+
+
+def getting(*schemas: Any, **changed: Any) -> dict[str, Any]:
+    """The paths of one operation with a parameter of each schema."""
+    parameters = [
+        {"name": f"p{number}", "in": "query", "schema": schema}
+        for number, schema in enumerate(schemas)
+    ]
+    return {"/a": {"get": {"operationId": "look", "parameters": parameters, **changed}}}
+
+
+@pytest.mark.parametrize("limit", ["MOST_NODES", "MOST_BYTES"])
+@pytest.mark.parametrize("kind", ["yaml", "json"])
+def test_all_documents_of_an_import_have_one_limit(
+    limit: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many files that are each small enough are refused together."""
+    text = "a: &a [1, 1, 1, 1]\nenum: [*a, *a, *a, *a]\ntype: array\n"
+    if kind == "json":
+        text = json.dumps({"enum": [[1] * 20], "type": "array"})
+    for number in range(50):
+        (tmp_path / f"x{number}.{kind}").write_text(text, "utf-8")
+    paths = getting(*({"$ref": f"x{number}.{kind}"} for number in range(50)))
+    file = tmp_path / "api.json"
+    file.write_text(json.dumps(document_of(paths)), "utf-8")
+    assert not openapi(file).problems
+    monkeypatch.setattr(load, limit, {"MOST_NODES": 600, "MOST_BYTES": 5_500}[limit])
+    said = [problem.message for problem in openapi(file).problems]
+    assert 0 < len(said) < 50
+    assert "in all documents of one import" in said[0]

@@ -27,12 +27,36 @@ MOST_FETCHED = 40
 MOST_FILES = 5_000
 """Maximum other documents that are read from files."""
 MOST_NODES = 3_000_000
-"""Maximum nodes of a YAML document after its aliases are followed."""
+"""Maximum values in all documents of an import, after YAML aliases are followed."""
+MOST_BYTES = 100 * client.MIB
+"""Maximum bytes of all documents of an import."""
 _LIMITS = client.Limits(
     seconds=60,
     body_bytes=DOCUMENT_BYTES,
     content_types=(*client.TEXT_TYPES, "application/octet-stream", "application/*", ""),
 )
+
+
+class Room(msgspec.Struct, kw_only=True):
+    """What all documents of one import may still hold."""
+
+    nodes: int = msgspec.field(default_factory=lambda: MOST_NODES)
+    bytes: int = msgspec.field(default_factory=lambda: MOST_BYTES)
+
+    def take(self, place: str, *, nodes: int = 0, size: int = 0) -> None:
+        """Count values or bytes of a document.
+
+        Raises:
+            ConfigError: together the documents are larger than the limits allow.
+        """
+        self.nodes -= nodes
+        self.bytes -= size
+        if self.nodes < 0 or self.bytes < 0:
+            raise ConfigError(
+                f"{place}: expected at most {MOST_NODES} values and {MOST_BYTES} bytes "
+                "in all documents of one import, with YAML aliases followed, got more; "
+                "import a part of them"
+            )
 
 
 class Document(msgspec.Struct, kw_only=True):
@@ -42,8 +66,9 @@ class Document(msgspec.Struct, kw_only=True):
     """The file or URL that it was read from."""
     root: Node
     others: dict[str, Json] = {}
-    """Other documents by their place."""
+    """Other documents by their place, or why one cannot be read."""
     allow_hosts: tuple[str, ...] = ()
+    room: Room = msgspec.field(default_factory=Room)
 
     def find(self, ref: str, base: str = "") -> tuple[Json, str, str]:
         """Return a reference's target, its document's place, and its pointer.
@@ -106,7 +131,9 @@ class Document(msgspec.Struct, kw_only=True):
         if place not in self.others:
             self._check(place)
             try:
-                self.others[place] = parse(read(place, self.allow_hosts), place)
+                self.room.take(place)
+                data = read(place, self.allow_hosts)
+                self.others[place] = parse(data, place, self.room)
             except ConfigError as error:
                 raise CannotImport(f"$ref: {error}") from None
         return self.others[place]
@@ -142,8 +169,8 @@ def load(
     if isinstance(source, Mapping):
         tree, place = source, "document"
         return Document(place=place, root=_checked(tree, place)), {}
-    place = str(source)
-    tree = as_map(parse(read(place, allow_hosts), place))
+    place, room = str(source), Room()
+    tree = as_map(parse(read(place, allow_hosts), place, room))
     manifest: Node = {}
     api = as_map(tree.get("api"))
     if "name_for_model" in tree or (api and "paths" not in tree):
@@ -156,9 +183,9 @@ def load(
         else:
             address = urljoin(place, address)
         place = address
-        tree = as_map(parse(read(place, allow_hosts), place))
-    root = _checked(tree, place)
-    return Document(place=place, root=root, allow_hosts=tuple(allow_hosts)), manifest
+        tree = as_map(parse(read(place, allow_hosts), place, room))
+    root, hosts = _checked(tree, place), tuple(allow_hosts)
+    return Document(place=place, root=root, allow_hosts=hosts, room=room), manifest
 
 
 def _checked(tree: Node, place: str) -> Node:
@@ -207,26 +234,37 @@ def read(place: str, allow_hosts: Collection[str] = ()) -> bytes:
     return answer.body
 
 
-def parse(data: bytes, place: str) -> Json:
+def parse(data: bytes, place: str, room: Room | None = None) -> Json:
     """Return the JSON or YAML as JSON values; every key is text.
+
+    Args:
+        data: the document's bytes.
+        place: the file or URL that they were read from.
+        room: what the import may still hold; default: as for a single document.
 
     Raises:
         ConfigError: it is neither, or larger than the limits allow.
     """
+    room = room or Room()
+    room.take(place, size=len(data))
     text = data.decode("utf-8-sig", errors="replace")
     try:
-        return json.loads(
+        parsed: Json = json.loads(
             text, strict=False, parse_float=_number, parse_constant=_number
         )
     except (ValueError, RecursionError):
         pass
+    else:
+        # every value follows one of these characters
+        room.take(place, nodes=sum(map(text.count, ",[{")))
+        return parsed
     import yaml  # most documents are JSON
 
     untyped: Any = yaml
     try:
         loader = getattr(untyped, "CBaseLoader", yaml.BaseLoader)
         tree: Any = untyped.compose(text, Loader=loader)
-        return None if tree is None else _Plain(left=MOST_NODES).value(tree)
+        return None if tree is None else _Plain(place=place, room=room).value(tree)
     except yaml.YAMLError as error:
         message = " ".join(str(error).split())[:300]
         raise ConfigError(f"{place}: neither JSON nor YAML: {message}") from None
@@ -245,13 +283,14 @@ _CONSTANTS: Mapping[str, Json] = {
 class _Plain(msgspec.Struct, kw_only=True):
     """YAML by the core schema: no dates, and keys are text."""
 
-    left: int
+    place: str
+    room: Room
 
     def value(self, node: Any, depth: int = 0) -> Json:
         """Return the value of a node; aliases are followed and counted."""
-        self.left -= 1
-        if self.left < 0 or depth > 200:
-            raise CannotImport("more nodes than the limit, or nested too deep")
+        self.room.take(self.place, nodes=1)
+        if depth > 200:
+            raise CannotImport("nested too deep")
         kind = node.id
         if kind == "sequence":
             return [self.value(item, depth + 1) for item in node.value]
