@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bridges.openapi_client.captured import serving
 from neuraxis.bridges import openapi
 from neuraxis.bridges.openapi_client import load
 
@@ -98,3 +99,20 @@ def test_all_documents_of_an_import_have_one_limit(
     said = [problem.message for problem in openapi(file).problems]
     assert 0 < len(said) < 50
     assert "in all documents of one import" in said[0]
+
+
+def test_a_reference_that_fails_is_fetched_once() -> None:
+    """Also where many places refer to it; failures count for the limit."""
+    broken = [{"$ref": "broken.json"} for _ in range(10)]
+    others = [{"$ref": f"x{number}.json"} for number in range(100)]
+    document = json.dumps(document_of(getting(*broken, *others))).encode()
+    with serving() as server:
+
+        def page(path: str) -> bytes:
+            return document if path == "/api.json" else b"{"
+
+        server.page = page
+        said = [item.message for item in openapi(f"{server.url}/api.json").problems]
+        targets = [request.target for request in server.requests]
+    assert len(targets) == len({*targets}) == load.MOST_FETCHED + 1
+    assert any("more than 40 other documents" in text for text in said)

@@ -135,8 +135,11 @@ class Document(msgspec.Struct, kw_only=True):
                 data = read(place, self.allow_hosts)
                 self.others[place] = parse(data, place, self.room)
             except ConfigError as error:
-                raise CannotImport(f"$ref: {error}") from None
-        return self.others[place]
+                self.others[place] = CannotImport(f"$ref: {error}")
+        found = self.others[place]
+        if isinstance(found, CannotImport):
+            raise CannotImport(str(found))
+        return found
 
     def _check(self, place: str) -> None:
         most = MOST_FETCHED if is_url(self.place) else MOST_FILES
