@@ -69,6 +69,8 @@ class Document(msgspec.Struct, kw_only=True):
     """Other documents by their place, or why one cannot be read."""
     allow_hosts: tuple[str, ...] = ()
     room: Room = msgspec.field(default_factory=Room)
+    is_mapping: bool = False
+    """Whether the program passed it itself, so that no file is beside it."""
 
     def find(self, ref: str, base: str = "") -> tuple[Json, str, str]:
         """Return a reference's target, its document's place, and its pointer.
@@ -145,6 +147,11 @@ class Document(msgspec.Struct, kw_only=True):
         most = MOST_FETCHED if is_url(self.place) else MOST_FILES
         if len(self.others) >= most:
             raise CannotImport(f"$ref: more than {most} other documents")
+        if self.is_mapping:
+            raise CannotImport(
+                f"$ref {place[:200]!r}: the document was passed as a mapping, so no "
+                "file is beside it; pass its file or URL instead"
+            )
         if is_url(self.place):
             home, other = urlsplit(self.place), urlsplit(place)
             if (home.scheme, home.netloc) == (other.scheme, other.netloc):
@@ -171,24 +178,38 @@ def load(
     """
     if isinstance(source, Mapping):
         tree, place = source, "document"
-        return Document(place=place, root=_checked(tree, place)), {}
+        root = _checked(tree, place)
+        return Document(place=place, root=root, is_mapping=True), {}
     place, room = str(source), Room()
     tree = as_map(parse(read(place, allow_hosts), place, room))
     manifest: Node = {}
     api = as_map(tree.get("api"))
     if "name_for_model" in tree or (api and "paths" not in tree):
-        manifest, address = tree, as_text(api.get("url"))
-        if not address:
-            raise ConfigError(f"{place}: the manifest's api.url names no document")
-        if not is_url(place):
-            local_file = Path(place).parent / address.rpartition("/")[2]
-            address = str(local_file) if local_file.is_file() else address
-        else:
-            address = urljoin(place, address)
-        place = address
+        manifest, place = tree, _described(place, as_text(api.get("url")))
         tree = as_map(parse(read(place, allow_hosts), place, room))
     root, hosts = _checked(tree, place), tuple(allow_hosts)
     return Document(place=place, root=root, allow_hosts=hosts, room=room), manifest
+
+
+def _described(place: str, address: str) -> str:
+    """Return the place of a manifest's document: a web address, or beside it.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if is_url(place):
+        address = urljoin(place, address) if address else ""
+    else:
+        # a folder often has a copy of the document that is meant by the address
+        beside = (Path(place).parent / address.rpartition("/")[2]).resolve()
+        if beside.is_file() and beside.parent == Path(place).resolve().parent:
+            return str(beside)
+    if not is_url(address):
+        raise ConfigError(
+            f"{place}: expected the manifest's api.url to be a web address, or to name "
+            f"a file beside it, got {address[:200]!r}; name the document itself instead"
+        )
+    return address
 
 
 def _checked(tree: Node, place: str) -> Node:
