@@ -9,6 +9,8 @@ import pytest
 from bridges.openapi_client.captured import serving
 from neuraxis.bridges import openapi
 from neuraxis.bridges.openapi_client import load
+from neuraxis.bridges.openapi_client.tolerant_access import Notes
+from neuraxis.errors import ConfigError
 
 TEXTS = """
 openapi: 3.0.3
@@ -116,3 +118,56 @@ def test_a_reference_that_fails_is_fetched_once() -> None:
         targets = [request.target for request in server.requests]
     assert len(targets) == len({*targets}) == load.MOST_FETCHED + 1
     assert any("more than 40 other documents" in text for text in said)
+
+
+def test_a_document_that_is_no_file_has_no_files_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document from elsewhere does not read the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.json").write_text('{"db": {"enum": ["hunter2"]}}', "utf-8")
+    plugin = openapi(document_of(getting({"$ref": "secret.json#/db"})))
+    assert "hunter2" not in json.dumps(plugin.commands["look"].spec.parameters)
+    assert "passed as a mapping" in plugin.problems[0].message
+
+
+def test_a_manifest_names_a_file_beside_it_or_a_web_address(tmp_path: Path) -> None:
+    """It reads no other file, also not through a link; a copy beside it is read."""
+    folder = tmp_path / "plugin"
+    folder.mkdir()
+    other, beside = tmp_path / "other.json", folder / "api.json"
+    for file in (other, beside):
+        file.write_text(json.dumps(document_of(getting())), "utf-8")
+    (folder / "link.json").symlink_to(other)
+    manifest = folder / "ai-plugin.json"
+
+    def imported(address: str) -> str:
+        api = {"type": "openapi", "url": address}
+        text = json.dumps({"name_for_model": "m", "api": api})
+        manifest.write_text(text, "utf-8")
+        return openapi(manifest).spec.source or ""
+
+    for address in ("api.json", "https://x.example/api.json", str(beside)):
+        assert imported(address) == f"openapi:{beside}"
+    for address in (str(other), "../other.json", "link.json", "..", "", "file:///x"):
+        with pytest.raises(ConfigError, match=r"expected the manifest's api\.url"):
+            imported(address)
+
+
+def test_notes_are_kept_once_and_in_order_without_a_search() -> None:
+    """A document with many mistakes takes no time by their square."""
+    compared = 0
+
+    class Text(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str(self) == str(other)
+
+    notes = Notes(file="api.json")
+    for number in [*range(500), *range(500)]:
+        notes.add(Text(number))
+    assert [*notes.found] == [str(number) for number in range(500)]
+    assert compared < 3_000

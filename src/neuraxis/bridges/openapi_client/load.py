@@ -192,10 +192,10 @@ def load(
 
 
 def _described(place: str, address: str) -> str:
-    """Return the place of a manifest's document: a web address, or beside it.
+    """Return the place of a manifest's document.
 
     Raises:
-        ConfigError: it is neither.
+        ConfigError: it is neither a web address nor beside the manifest.
     """
     if is_url(place):
         address = urljoin(place, address) if address else ""

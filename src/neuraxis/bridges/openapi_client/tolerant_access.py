@@ -104,13 +104,13 @@ class Notes(msgspec.Struct, kw_only=True):
     """Notes on what was skipped or changed while reading a document."""
 
     file: str
-    found: list[str] = []
+    found: dict[str, None] = {}
+    """The notes as keys, which keep their order."""
 
     def add(self, text: str) -> None:
         """Add a note, once."""
-        if text not in self.found:
-            self.found.append(text)
+        self.found[text] = None
 
     def problems(self) -> tuple[ManifestProblem, ...]:
         """Return the notes as warnings of a plugin."""
-        return warnings_in(self.file, self.found)
+        return warnings_in(self.file, [*self.found])
