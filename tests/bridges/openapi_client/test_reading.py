@@ -1,6 +1,7 @@
 """How documents are read: texts of YAML, references, paths and servers."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from bridges.openapi_client.captured import serving
 from neuraxis.bridges import openapi
 from neuraxis.bridges.openapi_client import load
+from neuraxis.bridges.openapi_client.operations import Operation, operations
+from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.bridges.openapi_client.tolerant_access import Notes
 from neuraxis.errors import ConfigError
 
@@ -71,6 +74,14 @@ def document_of(paths: dict[str, Any], **changed: Any) -> dict[str, Any]:
         "paths": paths,
         **changed,
     }
+
+
+def read_operations(document: dict[str, Any]) -> list[Operation]:
+    """The operations of a document."""
+    read, _ = load.load(document)
+    notes = Notes(file="api.json")
+    schemas = Schemas(document=read, notes=notes)
+    return [*operations(read, schemas, notes, {}, None)]
 
 
 def getting(*schemas: Any, **changed: Any) -> dict[str, Any]:
@@ -171,3 +182,43 @@ def test_notes_are_kept_once_and_in_order_without_a_search() -> None:
         notes.add(Text(number))
     assert [*notes.found] == [str(number) for number in range(500)]
     assert compared < 3_000
+
+
+@pytest.mark.parametrize(
+    ("path", "described", "meant"),
+    [
+        ("/u/{ID}/p/{id}", ["id"], "/u/{ID}/p/{id}"),
+        ("/u/:id/p/:ID", ["id"], "/u/{id}/p/:ID"),
+        ("/u/{Id}/p/{ID}", ["id"], "/u/{id}/p/{ID}"),
+        ("/u/{ID}/p/{ID}", ["id"], "/u/{id}/p/{id}"),
+        ("/u/{ID}/p/{id}", ["Id", "id"], "/u/{Id}/p/{id}"),
+    ],
+)
+def test_two_fields_of_a_path_are_two_parameters(
+    path: str, described: list[str], meant: str
+) -> None:
+    """A field takes a parameter's spelling only if no other field has it."""
+    parameters = [
+        {"name": name, "in": "path", "schema": {"type": "string"}} for name in described
+    ]
+    document = document_of({path: {"get": {"parameters": parameters}}})
+    (operation,) = read_operations(document)
+    assert operation.path == meant
+    fields = [item.name for item in operation.parameters]
+    assert len({*fields}) == len(fields) == len({*re.findall(r"{(.*?)}", meant)})
+
+
+def test_names_come_from_the_path_as_the_document_has_it() -> None:
+    """A parameter in another spelling changes no name, and no name stays long."""
+
+    def parameters(name: str) -> list[Any]:
+        return [{"name": name, "in": "path", "schema": {"type": "string"}}]
+
+    operation_id = "read_item_items__item_id__get"
+    paths = {
+        "/a/{id}": {"get": {"parameters": parameters("ID")}},
+        "/items/{item_id}": {
+            "get": {"operationId": operation_id, "parameters": parameters("Item_ID")}
+        },
+    }
+    assert list(openapi(document_of(paths)).commands) == ["get_a_by_id", "read_item"]

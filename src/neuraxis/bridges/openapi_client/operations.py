@@ -38,6 +38,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     method: str
     path: str
+    """The path with its fields written as the parameters are."""
+    own_path: str
+    """The path as the document has it, which names come from."""
     server: str
     """The address before the path; empty: the document names none."""
     node: Node
@@ -119,6 +122,7 @@ class _Reading(msgspec.Struct, kw_only=True):
         used = needed(node, self.document.root, schemes, auth)
         place = f"{method.upper()} {path}"
         parameter_nodes = self._parameter_nodes(node, place)
+        own_path = path
         path = _with_fields(path, [part for part, _ in parameter_nodes])
         parameters = self._parameters(parameter_nodes, path, place, schemes)
         body = self._body(node, parameter_nodes, method)
@@ -129,6 +133,7 @@ class _Reading(msgspec.Struct, kw_only=True):
         return Operation(
             method=method,
             path=path,
+            own_path=own_path,
             server=self._server(node),
             node=node,
             parameters=parameters,
@@ -264,11 +269,19 @@ def _with_fields(path: str, nodes: list[Node]) -> str:
     Some documents write `:id`, or `{userId}` for the parameter `userID`.
     """
     names = [as_text(node.get("name")) for node in nodes if node.get("in") == "path"]
-    described = {name.lower(): name for name in names} | {name: name for name in names}
+    fields = [match[1] or match[2] for match in _ANY_FIELD.finditer(path)]
+    described = {field: field for field in {*fields} & {*names}}
+    free: dict[str, list[str]] = {}
+    for name in names:
+        if name not in described:
+            free.setdefault(name.lower(), []).append(name)
+    for field in fields:
+        # a parameter is one field: `{ID}` beside `{id}` is another
+        if field not in described and (same := free.get(field.lower())):
+            described[field] = same.pop(0)
 
     def written(match: re.Match[str]) -> str:
-        field = match[1] or match[2]
-        name = described.get(field) or described.get(field.lower())
+        name = described.get(match[1] or match[2])
         return f"{{{name}}}" if name else match[0]
 
     return _ANY_FIELD.sub(written, path)

@@ -81,9 +81,7 @@ def openapi(
     targets: dict[str, Target] = {}
     names: set[str] = set()
     for operation in operations(document, schemas, notes, schemes, auth):
-        command = command_name(
-            operation.node.get("operationId"), operation.method, operation.path, names
-        )
+        command = _name(operation, names)
         names.add(command)
         if not any(fnmatch.fnmatchcase(command, pattern) for pattern in include):
             continue
@@ -129,6 +127,11 @@ def from_name(text: str) -> ReadSource:
             name=given.get("name"),
         )
     )
+
+
+def _name(operation: Operation, taken: Collection[str]) -> str:
+    operation_id, method = operation.node.get("operationId"), operation.method
+    return command_name(operation_id, method, operation.own_path, taken)
 
 
 def _command(
@@ -195,7 +198,7 @@ def _description(operation: Operation) -> str:
     if first and not description.startswith(first.rstrip(".")):
         description = f"{first.rstrip('.')}. {description}" if description else first
     if not description:
-        description = f"{operation.method.upper()} {operation.path}"
+        description = f"{operation.method.upper()} {operation.own_path}"
     description = shortened(description, _DESCRIPTION)
     if node.get("deprecated") is True:
         description += " (deprecated)"
