@@ -222,3 +222,37 @@ def test_names_come_from_the_path_as_the_document_has_it() -> None:
         },
     }
     assert list(openapi(document_of(paths)).commands) == ["get_a_by_id", "read_item"]
+
+
+def test_what_stands_beside_a_reference_of_an_operation_wins(tmp_path: Path) -> None:
+    """Its own references start in its file; it counts where the other is missing."""
+    (tmp_path / "ops").mkdir()
+    files = {
+        "id.yaml": "{name: id, in: query, required: true, schema: {type: string}}",
+        "ops/size.yaml": "{type: object, properties: {size: {type: string}}}",
+        "ops/look.yaml": "operationId: look\nsummary: Look\nparameters: []\n"
+        "requestBody: {content: {application/json: {schema: {$ref: size.yaml}}}}",
+        "ops/item.yaml": "get: {operationId: other}\ndelete: {operationId: drop}",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    mine = {"operationId": "mine", "parameters": [{"$ref": "id.yaml"}]}
+    paths = {
+        "/a": {
+            "post": {"$ref": "ops/look.yaml", **mine},
+            "put": {"$ref": "missing.yaml", "operationId": "put_it"},
+            "patch": {"$ref": "missing.yaml", "summary": "No more than a word"},
+        },
+        "/b": {"$ref": "ops/item.yaml", "get": {"operationId": "own"}},
+    }
+    file = tmp_path / "api.json"
+    file.write_text(json.dumps(document_of(paths)), "utf-8")
+    plugin = openapi(file)
+    assert list(plugin.commands) == ["put_it", "mine", "own", "drop"]
+    mine_spec = plugin.commands["mine"].spec
+    assert mine_spec.description == "Look"
+    assert mine_spec.parameters["required"] == ["id"]
+    assert "size" in json.dumps(mine_spec.parameters["$defs"])
+    said = "\n".join(item.message for item in plugin.problems)
+    assert "PUT /a is read in part: $ref" in said
+    assert "PATCH /a is skipped: $ref" in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -78,27 +78,65 @@ def operations(
                 notes.add(f"the path {path[:80]!r} is skipped: it must begin with /")
             continue
         try:
-            item, base = document.deref(value)
+            item = _joined(document, value, document.place)
         except CannotImport as error:
             notes.add(f"the path {path[:80]} is skipped: {error}")
             continue
+        if item.lost:
+            notes.add(f"the path {path[:80]} is read in part: {item.lost}")
         for method in METHODS:
-            if not isinstance(item.get(method), dict):
+            if not isinstance(item.node.get(method), Mapping):
                 continue
+            place = f"{method.upper()} {path[:80]}"
             try:
-                node, own_base = document.deref(item[method], base)
+                own = _joined(document, item.node[method], item.bases[method])
+                if own.lost:
+                    notes.add(f"{place} is read in part: {own.lost}")
                 reading = _Reading(
-                    document=document,
-                    schemas=schemas,
-                    notes=notes,
-                    item=item,
-                    item_base=base,
-                    node=node,
-                    base=own_base,
+                    document=document, schemas=schemas, notes=notes, item=item, own=own
                 )
                 yield reading.operation(method, path, schemes, auth)
             except CannotImport as error:
-                notes.add(f"{method.upper()} {path[:80]} is skipped: {error}")
+                notes.add(f"{place} is skipped: {error}")
+
+
+class _Part(msgspec.Struct, kw_only=True):
+    """A path's item or an operation, with what stands beside its `$ref`."""
+
+    node: dict[str, Json] = {}
+    bases: dict[str, str] = {}
+    """The document that each key is from, which references in it start from."""
+    lost: str = ""
+    """Why the rest cannot be read."""
+
+    def inner(self, key: str) -> tuple[Json, str]:
+        """Return the value of a key and its document."""
+        return self.node.get(key), self.bases.get(key, "")
+
+
+def _joined(document: Document, value: Json, base: str) -> _Part:
+    """Return an object with its `$ref` followed; what stands beside it wins.
+
+    Raises:
+        CannotImport: the reference has no target, and nothing to use is beside it.
+    """
+    part = _Part()
+    for _ in range(20):
+        here = as_map(value)
+        for key, inner in here.items():
+            if key != "$ref" and key not in part.node:
+                part.node[key], part.bases[key] = inner, base
+        ref = here.get("$ref")
+        if not isinstance(ref, str):
+            return part
+        try:
+            value, base, _ = document.find(ref, base)
+        except CannotImport as error:
+            if not part.node.keys() - {"summary", "description"}:
+                raise
+            part.lost = str(error)
+            return part
+    raise CannotImport("$ref: it leads from reference to reference, without end")
 
 
 class _Reading(msgspec.Struct, kw_only=True):
@@ -107,21 +145,18 @@ class _Reading(msgspec.Struct, kw_only=True):
     document: Document
     schemas: Schemas
     notes: Notes
-    item: Node
+    item: _Part
     """The path's item, which the operation is in."""
-    item_base: str
-    """The document with the item, which references in it start from."""
-    node: Node
-    base: str
-    """The document with the operation; some keep each in a file of its own."""
+    own: _Part
+    """The operation; some documents keep each in a file of its own."""
 
     def operation(
         self, method: str, path: str, schemes: dict[str, Scheme], auth: Auth
     ) -> Operation:
-        node = self.node
+        node = self.own.node
         used = needed(node, self.document.root, schemes, auth)
         place = f"{method.upper()} {path}"
-        parameter_nodes = self._parameter_nodes(node, place)
+        parameter_nodes = self._parameter_nodes(place)
         own_path = path
         path = _with_fields(path, [part for part, _ in parameter_nodes])
         parameters = self._parameters(parameter_nodes, path, place, schemes)
@@ -129,7 +164,7 @@ class _Reading(msgspec.Struct, kw_only=True):
         names = {parameter.argument for parameter in parameters}
         if body is not None and body.argument in names:
             body = msgspec.structs.replace(body, argument="request_body")
-        accept, response = self._response(node)
+        accept, response = self._response()
         return Operation(
             method=method,
             path=path,
@@ -143,11 +178,12 @@ class _Reading(msgspec.Struct, kw_only=True):
             response=response,
         )
 
-    def _parameter_nodes(self, node: Node, place: str) -> list[tuple[Node, str]]:
+    def _parameter_nodes(self, place: str) -> list[tuple[Node, str]]:
         """Return all parameters; one of the operation replaces one of the path."""
         nodes: dict[tuple[str, str], tuple[Node, str]] = {}
-        for owner, place_of_owner in ((self.item, self.item_base), (node, self.base)):
-            for value in as_list(owner.get("parameters")):
+        for owner in (self.item, self.own):
+            values, place_of_owner = owner.inner("parameters")
+            for value in as_list(values):
                 try:
                     part, base = self.document.deref(value, place_of_owner)
                 except CannotImport as error:
@@ -198,20 +234,21 @@ class _Reading(msgspec.Struct, kw_only=True):
             self.notes.add(f"the body of {method.upper()} {operation_id} is not sent")
             return None
         if "requestBody" in node:
-            part, base = self.document.deref(node["requestBody"], self.base)
+            part, base = self.document.deref(*self.own.inner("requestBody"))
             return read_body(part, base, self.schemas)
         consumes = node.get("consumes", self.document.root.get("consumes"))
         types = [as_text(item) for item in as_list(consumes) if as_text(item)]
         return old_body(nodes, types, self.schemas)
 
-    def _response(self, node: Node) -> tuple[str, dict[str, Json] | None]:
-        responses = as_map(node.get("responses"))
+    def _response(self) -> tuple[str, dict[str, Json] | None]:
+        written, place = self.own.inner("responses")
+        responses = as_map(written)
         good = [key for key in responses if str(key).startswith("2")]
         for key in (*sorted(good), "default"):
             if key not in responses:
                 continue
             try:
-                part, base = self.document.deref(responses[key], self.base)
+                part, base = self.document.deref(responses[key], place)
             except CannotImport:
                 continue
             content = as_map(part.get("content"))
@@ -231,7 +268,7 @@ class _Reading(msgspec.Struct, kw_only=True):
 
     def _server(self, node: Node) -> str:
         root = self.document.root
-        for owner in (node, self.item, root):
+        for owner in (node, self.item.node, root):
             servers = maps(as_list(owner.get("servers")))
             for server in servers:
                 if address := _address(server, self.document.place):
