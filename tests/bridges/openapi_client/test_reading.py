@@ -10,10 +10,11 @@ import pytest
 from bridges.openapi_client.captured import serving
 from neuraxis.bridges import openapi
 from neuraxis.bridges.openapi_client import load
+from neuraxis.bridges.openapi_client.call import request_of
 from neuraxis.bridges.openapi_client.operations import Operation, operations
 from neuraxis.bridges.openapi_client.schemas import Schemas
 from neuraxis.bridges.openapi_client.tolerant_access import Notes
-from neuraxis.errors import ConfigError
+from neuraxis.errors import CommandError, ConfigError
 
 TEXTS = """
 openapi: 3.0.3
@@ -256,3 +257,89 @@ def test_what_stands_beside_a_reference_of_an_operation_wins(tmp_path: Path) -> 
     said = "\n".join(item.message for item in plugin.problems)
     assert "PUT /a is read in part: $ref" in said
     assert "PATCH /a is skipped: $ref" in said
+
+
+KEY: dict[str, Any] = {
+    "components": {
+        "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}
+    },
+    "security": [{"key": []}],
+}
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"url": "{agent_url}"},
+        {"url": "wss://stream.example"},
+        {"url": "//other.example/v2"},
+        {"url": "/v2"},
+        {"url": "other.example/v2"},
+        {"url": "https://"},
+        {"url": "https://[half"},
+        {"url": "https://{t}.x.example", "variables": {"t": {}}},
+        {"url": "https://{t}.x.example", "variables": {"t": {"default": ""}}},
+    ],
+)
+@pytest.mark.parametrize("of_path", [True, False])
+def test_an_operation_whose_own_server_is_not_known_is_sent_to_no_other(
+    server: Any, of_path: bool
+) -> None:
+    """Import and call say so; its key is not sent to the document's first server."""
+    own = {"servers": [server]}
+    operation = {"operationId": "chat", **({} if of_path else own)}
+    paths = {
+        "/chat": {"post": operation, **(own if of_path else {})},
+        "/main": {"get": {"operationId": "main"}},
+    }
+    plugin = openapi(document_of(paths, **KEY), auth="secret://K")
+    sentence = f"POST /chat: its own server {server['url']!r} is not known"
+    (said,) = [text.message for text in plugin.problems if "server" in text.message]
+    assert said.startswith(f"{sentence}; it cannot be called")
+    target = plugin.commands["chat"].run.args[0]
+    with pytest.raises(CommandError) as caught:
+        request_of(target, {}, "KEY")
+    assert str(caught.value).startswith(sentence)
+    assert "include=['NAME'], server=" in str(caught.value)
+    main = request_of(plugin.commands["main"].run.args[0], {}, "KEY")
+    assert main.url == "https://post.example.org/main"
+    alone = openapi(
+        document_of(paths, **KEY), include=["chat"], server="https://agent.example"
+    )
+    assert not [text for text in alone.problems if "not known" in text.message]
+    sent = request_of(alone.commands["chat"].run.args[0], {}, "KEY")
+    assert sent.url == "https://agent.example/chat"
+
+
+@pytest.mark.parametrize(
+    ("address", "meant"),
+    [
+        ("/v2", "{home}/v2"),
+        ("v2", "{home}/docs/v2"),
+        ("../v2/", "{home}/v2"),
+        ("//other.example/v2", "http://other.example/v2"),
+        ("wss://stream.example", ""),
+    ],
+)
+@pytest.mark.parametrize("own", [True, False])
+def test_a_relative_server_is_relative_to_the_documents_address(
+    address: str, meant: str, own: bool
+) -> None:
+    """As OpenAPI says; only a document from a URL has one."""
+    servers = {"servers": [{"url": address}]}
+    paths = {"/a": {"get": {"operationId": "look", **(servers if own else {})}}}
+    document = document_of(paths, **({} if own else servers))
+    with serving() as server:
+        server.page = lambda _: json.dumps(document).encode()
+        plugin = openapi(f"{server.url}/docs/api.json")
+        target = plugin.commands["look"].run.args[0]
+        assert target.server == meant.replace("{home}", server.url)
+
+
+def test_a_document_without_a_usable_server_says_whom_a_named_one_is_for() -> None:
+    """The reason is not that an operation has its own."""
+    servers = [{"url": "/v1"}]
+    plugin = openapi(document_of(getting(), servers=servers))
+    assert "no server that can be used" in plugin.problems[0].message
+    with pytest.raises(CommandError, match="for all its operations and their key"):
+        request_of(plugin.commands["look"].run.args[0], {}, None)

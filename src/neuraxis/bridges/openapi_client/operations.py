@@ -42,13 +42,25 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     own_path: str
     """The path as the document has it, which names come from."""
     server: str
-    """The address before the path; empty: the document names none."""
+    """The address before the path; empty: the document names none to use."""
+    unknown_server: str = ""
+    """The operation's own server, if its address is not known."""
     node: Node
     parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     schemes: tuple[Scheme, ...] = ()
     accept: str = "*/*"
     response: dict[str, Json] | None = None
+
+
+def without_server(operation: Operation) -> str:
+    """Return the sentence that its server is not known, or nothing."""
+    if not operation.unknown_server:
+        return ""
+    return (
+        f"{operation.method.upper()} {operation.own_path[:80]}: its own server "
+        f"{operation.unknown_server[:200]!r} is not known; it cannot be called"
+    )
 
 
 def effects_of(method: str) -> Effects:
@@ -165,11 +177,13 @@ class _Reading(msgspec.Struct, kw_only=True):
         if body is not None and body.argument in names:
             body = msgspec.structs.replace(body, argument="request_body")
         accept, response = self._response()
+        server, unknown_server = self._server()
         return Operation(
             method=method,
             path=path,
             own_path=own_path,
-            server=self._server(node),
+            server=server,
+            unknown_server=unknown_server,
             node=node,
             parameters=parameters,
             body=body,
@@ -266,38 +280,59 @@ class _Reading(msgspec.Struct, kw_only=True):
                 )
         return "application/json, */*;q=0.5", None
 
-    def _server(self, node: Node) -> str:
-        root = self.document.root
-        for owner in (node, self.item.node, root):
-            servers = maps(as_list(owner.get("servers")))
-            for server in servers:
-                if address := _address(server, self.document.place):
-                    return address
-            if any("{" in as_text(server.get("url")) for server in servers):
-                return ""  # a server of its own, whose address only its user knows
+    def _server(self) -> tuple[str, str]:
+        """Return the server's address, or the own one that is not known."""
+        root, place = self.document.root, self.document.place
         host = as_text(root.get("host"))
-        home = urlsplit(self.document.place) if is_url(self.document.place) else None
+        owners = (self.own.inner("servers"), self.item.inner("servers"))
+        for is_own, (written, base) in (
+            *((True, owner) for owner in owners),
+            (False, (root.get("servers"), place)),
+        ):
+            servers = [item for item in maps(as_list(written)) if _url(item)]
+            for server in servers:
+                if address := _address(server, base):
+                    return address, ""
+            if servers and (is_own or not host):
+                # another server must not get what is meant for this one
+                return "", _url(servers[0]) if is_own else ""
+        home = urlsplit(place) if is_url(place) else None
         if "swagger" in root and (host or home is not None):
             kinds = [as_text(item) for item in as_list(root.get("schemes"))]
             scheme = "http" if kinds and "https" not in kinds else "https"
             if home is not None and not host:
                 host, scheme = home.netloc, home.scheme
             path = as_text(root.get("basePath")).strip("/")
-            return f"{scheme}://{host}/{path}".rstrip("/")
-        return f"{home.scheme}://{home.netloc}" if home is not None else ""
+            return f"{scheme}://{host}/{path}".rstrip("/"), ""
+        return f"{home.scheme}://{home.netloc}" if home is not None else "", ""
+
+
+def _url(server: Node) -> str:
+    return as_text(server.get("url"))
 
 
 def _address(server: Node, place: str) -> str:
-    """Return a server's address with its variables' defaults in it."""
-    address = as_text(server.get("url"))
+    """Return a server's address with its variables' defaults; empty: not known.
+
+    OpenAPI resolves a relative address by that of the document, which a file lacks.
+    """
+    address = _url(server)
     for name, variable in as_map(server.get("variables")).items():
         chosen = as_map(variable).get("default")
         values = as_list(as_map(variable).get("enum"))
-        text = chosen if chosen is not None else next(iter(values), "")
-        address = address.replace("{" + name + "}", as_written(text))
-    if address and not is_url(address):
-        address = urljoin(place, address) if is_url(place) else ""
-    return "" if "{" in address else address.rstrip("/")
+        text = chosen if chosen is not None else next(iter(values), None)
+        if text is not None:
+            address = address.replace("{" + name + "}", as_written(text))
+    if not address or re.search(r"[{}\s]", address):
+        return ""
+    try:
+        address = urljoin(place, address) if is_url(place) else address
+        parts = urlsplit(address)
+        labels = (parts.hostname or "").removesuffix(".").split(".")
+        is_usable = is_url(address) and all(labels) and parts.port != 0
+    except ValueError:  # no port, or half a bracket
+        return ""
+    return address.rstrip("/") if is_usable else ""
 
 
 def _with_fields(path: str, nodes: list[Node]) -> str:
