@@ -275,6 +275,7 @@ KEY: dict[str, Any] = {
         {"url": "//other.example/v2"},
         {"url": "/v2"},
         {"url": "other.example/v2"},
+        {"url": "/"},
         {"url": "https://"},
         {"url": "https://[half"},
         {"url": "https://{t}.x.example", "variables": {"t": {}}},
@@ -314,11 +315,14 @@ def test_an_operation_whose_own_server_is_not_known_is_sent_to_no_other(
 @pytest.mark.parametrize(
     ("address", "meant"),
     [
+        ("", "{home}"),
         ("/v2", "{home}/v2"),
         ("v2", "{home}/docs/v2"),
         ("../v2/", "{home}/v2"),
         ("//other.example/v2", "http://other.example/v2"),
         ("wss://stream.example", ""),
+        ("{nothing}", ""),
+        ("{nothing}://other.example", ""),
     ],
 )
 @pytest.mark.parametrize("own", [True, False])
@@ -326,7 +330,8 @@ def test_a_relative_server_is_relative_to_the_documents_address(
     address: str, meant: str, own: bool
 ) -> None:
     """As OpenAPI says; only a document from a URL has one."""
-    servers = {"servers": [{"url": address}]}
+    variables = {"nothing": {"default": ""}}
+    servers = {"servers": [{"url": address, "variables": variables}]}
     paths = {"/a": {"get": {"operationId": "look", **(servers if own else {})}}}
     document = document_of(paths, **({} if own else servers))
     with serving() as server:

@@ -289,7 +289,7 @@ class _Reading(msgspec.Struct, kw_only=True):
             *((True, owner) for owner in owners),
             (False, (root.get("servers"), place)),
         ):
-            servers = [item for item in maps(as_list(written)) if _url(item)]
+            servers = [item for item in maps(as_list(written)) if "url" in item]
             for server in servers:
                 if address := _address(server, base):
                     return address, ""
@@ -308,7 +308,7 @@ class _Reading(msgspec.Struct, kw_only=True):
 
 
 def _url(server: Node) -> str:
-    return as_text(server.get("url"))
+    return as_text(server.get("url")) or "/"  # an empty one is relative, too
 
 
 def _address(server: Node, place: str) -> str:
@@ -323,7 +323,8 @@ def _address(server: Node, place: str) -> str:
         text = chosen if chosen is not None else next(iter(values), None)
         if text is not None:
             address = address.replace("{" + name + "}", as_written(text))
-    if not address or re.search(r"[{}\s]", address):
+    is_other = "://" in address and not is_url(address)
+    if not address or is_other or re.search(r"[{}\s]", address):
         return ""
     try:
         address = urljoin(place, address) if is_url(place) else address
