@@ -766,17 +766,3 @@ def test_a_type_in_a_file_of_its_own_has_the_files_name(tmp_path: Path) -> None:
     (tmp_path / "api.json").write_text(json.dumps(document), "utf-8")
     (command,) = openapi(tmp_path / "api.json").commands.values()
     assert command.spec.parameters["$defs"] == {"key_id": {"type": "integer"}}
-
-
-def test_a_server_that_only_its_user_knows_is_no_other_server() -> None:
-    """The operation's key is not sent to the document's first server."""
-    document = pets()
-    document["paths"]["/chat"] = {
-        "post": {
-            "operationId": "chat",
-            "servers": [{"url": "{agent_url}"}],
-            "responses": {},
-        }
-    }
-    with pytest.raises(CommandError, match="names no server"):
-        call(openapi(document), "chat", {})

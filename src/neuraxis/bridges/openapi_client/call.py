@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from neuraxis.bridges.openapi_client.body import encode
-from neuraxis.bridges.openapi_client.operations import Operation
+from neuraxis.bridges.openapi_client.operations import Operation, without_server
 from neuraxis.bridges.openapi_client.pages import next_page
 from neuraxis.bridges.openapi_client.parameters import header, pairs, segment
 from neuraxis.bridges.openapi_client.security import values
@@ -51,9 +51,14 @@ def request_of(target: Target, arguments: Mapping[str, Any], auth: Json) -> Requ
     """
     operation = target.operation
     if not target.server:
+        if sentence := without_server(operation):
+            raise CommandError(
+                f"{sentence}. A person can import it alone with a server: "
+                "openapi(..., include=['NAME'], server='https://…')"
+            )
         raise CommandError(
-            "the document names no server; a person can name one: openapi(..., "
-            "server='https://…')"
+            "the document names no server that can be used; a person can name one "
+            "for all its operations and their key: openapi(..., server='https://…')"
         )
     headers, query, cookies = values(operation.schemes, auth)
     headers.setdefault("Accept", operation.accept)

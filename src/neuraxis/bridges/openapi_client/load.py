@@ -27,12 +27,36 @@ MOST_FETCHED = 40
 MOST_FILES = 5_000
 """Maximum other documents that are read from files."""
 MOST_NODES = 3_000_000
-"""Maximum nodes of a YAML document after its aliases are followed."""
+"""Maximum values in all documents of an import, after YAML aliases are followed."""
+MOST_BYTES = 100 * client.MIB
+"""Maximum bytes of all documents of an import."""
 _LIMITS = client.Limits(
     seconds=60,
     body_bytes=DOCUMENT_BYTES,
     content_types=(*client.TEXT_TYPES, "application/octet-stream", "application/*", ""),
 )
+
+
+class Room(msgspec.Struct, kw_only=True):
+    """What all documents of one import may still hold."""
+
+    nodes: int = msgspec.field(default_factory=lambda: MOST_NODES)
+    bytes: int = msgspec.field(default_factory=lambda: MOST_BYTES)
+
+    def take(self, place: str, *, nodes: int = 0, size: int = 0) -> None:
+        """Count values or bytes of a document.
+
+        Raises:
+            ConfigError: together the documents are larger than the limits allow.
+        """
+        self.nodes -= nodes
+        self.bytes -= size
+        if self.nodes < 0 or self.bytes < 0:
+            raise ConfigError(
+                f"{place}: expected at most {MOST_NODES} values and {MOST_BYTES} bytes "
+                "in all documents of one import, with YAML aliases followed, got more; "
+                "import a part of them"
+            )
 
 
 class Document(msgspec.Struct, kw_only=True):
@@ -42,10 +66,13 @@ class Document(msgspec.Struct, kw_only=True):
     """The file or URL that it was read from."""
     root: Node
     others: dict[str, Json] = {}
-    """Other documents by their place."""
+    """Other documents by their place, or why one cannot be read."""
     allow_hosts: tuple[str, ...] = ()
     folder: Path | None = None
     """The folder in which files are read; None: the document's own."""
+    room: Room = msgspec.field(default_factory=Room)
+    is_mapping: bool = False
+    """Whether the program passed it itself, so that no file is beside it."""
 
     def find(self, ref: str, base: str = "") -> tuple[Json, str, str]:
         """Return a reference's target, its document's place, and its pointer.
@@ -108,15 +135,25 @@ class Document(msgspec.Struct, kw_only=True):
         if place not in self.others:
             self._check(place)
             try:
-                self.others[place] = parse(read(place, self.allow_hosts), place)
+                self.room.take(place)
+                data = read(place, self.allow_hosts)
+                self.others[place] = parse(data, place, self.room)
             except ConfigError as error:
-                raise CannotImport(f"$ref: {error}") from None
-        return self.others[place]
+                self.others[place] = CannotImport(f"$ref: {error}")
+        found = self.others[place]
+        if isinstance(found, CannotImport):
+            raise CannotImport(str(found))
+        return found
 
     def _check(self, place: str) -> None:
         most = MOST_FETCHED if is_url(self.place) else MOST_FILES
         if len(self.others) >= most:
             raise CannotImport(f"$ref: more than {most} other documents")
+        if self.is_mapping:
+            raise CannotImport(
+                f"$ref {place[:200]!r}: the document was passed as a mapping, so no "
+                "file is beside it; pass its file or URL instead"
+            )
         if is_url(self.place):
             home, other = urlsplit(self.place), urlsplit(place)
             if (home.scheme, home.netloc) != (other.scheme, other.netloc):
@@ -153,30 +190,42 @@ def load(
     if isinstance(source, Mapping):
         tree, place = source, "document"
         root = _checked(tree, place)
-        return Document(place=place, root=root, folder=_around(folder, place)), {}
-    place = str(source)
-    tree = as_map(parse(read(place, allow_hosts), place))
+        _around(folder, place)
+        return Document(place=place, root=root, is_mapping=True), {}
+    place, room = str(source), Room()
+    tree = as_map(parse(read(place, allow_hosts), place, room))
     manifest: Node = {}
     api = as_map(tree.get("api"))
     if "name_for_model" in tree or (api and "paths" not in tree):
-        manifest, address = tree, as_text(api.get("url"))
-        if not address:
-            raise ConfigError(f"{place}: the manifest's api.url names no document")
-        if not is_url(place):
-            local_file = Path(place).parent / address.rpartition("/")[2]
-            address = str(local_file) if local_file.is_file() else address
-        else:
-            address = urljoin(place, address)
-        place = address
-        tree = as_map(parse(read(place, allow_hosts), place))
-    root = _checked(tree, place)
+        manifest, place = tree, _described(place, as_text(api.get("url")))
+        tree = as_map(parse(read(place, allow_hosts), place, room))
+    root, hosts = _checked(tree, place), tuple(allow_hosts)
+    inside = _around(folder, place)
     document = Document(
-        place=place,
-        root=root,
-        allow_hosts=tuple(allow_hosts),
-        folder=_around(folder, place),
+        place=place, root=root, allow_hosts=hosts, room=room, folder=inside
     )
     return document, manifest
+
+
+def _described(place: str, address: str) -> str:
+    """Return the place of a manifest's document.
+
+    Raises:
+        ConfigError: it is neither a web address nor beside the manifest.
+    """
+    if is_url(place):
+        address = urljoin(place, address) if address else ""
+    else:
+        # a folder often has a copy of the document that is meant by the address
+        beside = (Path(place).parent / address.rpartition("/")[2]).resolve()
+        if beside.is_file() and beside.parent == Path(place).resolve().parent:
+            return str(beside)
+    if not is_url(address):
+        raise ConfigError(
+            f"{place}: expected the manifest's api.url to be a web address, or to name "
+            f"a file beside it, got {address[:200]!r}; name the document itself instead"
+        )
+    return address
 
 
 def _around(folder: str | Path | None, place: str) -> Path | None:
@@ -237,26 +286,37 @@ def read(place: str, allow_hosts: Collection[str] = ()) -> bytes:
     return answer.body
 
 
-def parse(data: bytes, place: str) -> Json:
+def parse(data: bytes, place: str, room: Room | None = None) -> Json:
     """Return the JSON or YAML as JSON values; every key is text.
+
+    Args:
+        data: the document's bytes.
+        place: the file or URL that they were read from.
+        room: what the import may still hold; default: as for a single document.
 
     Raises:
         ConfigError: it is neither, or larger than the limits allow.
     """
+    room = room or Room()
+    room.take(place, size=len(data))
     text = data.decode("utf-8-sig", errors="replace")
     try:
-        return json.loads(
+        parsed: Json = json.loads(
             text, strict=False, parse_float=_number, parse_constant=_number
         )
     except (ValueError, RecursionError):
         pass
+    else:
+        # every value follows one of these characters
+        room.take(place, nodes=sum(map(text.count, ",[{")))
+        return parsed
     import yaml  # most documents are JSON
 
     untyped: Any = yaml
     try:
         loader = getattr(untyped, "CBaseLoader", yaml.BaseLoader)
         tree: Any = untyped.compose(text, Loader=loader)
-        return None if tree is None else _Plain(left=MOST_NODES).value(tree)
+        return None if tree is None else _Plain(place=place, room=room).value(tree)
     except yaml.YAMLError as error:
         message = " ".join(str(error).split())[:300]
         raise ConfigError(f"{place}: neither JSON nor YAML: {message}") from None
@@ -275,13 +335,14 @@ _CONSTANTS: Mapping[str, Json] = {
 class _Plain(msgspec.Struct, kw_only=True):
     """YAML by the core schema: no dates, and keys are text."""
 
-    left: int
+    place: str
+    room: Room
 
     def value(self, node: Any, depth: int = 0) -> Json:
         """Return the value of a node; aliases are followed and counted."""
-        self.left -= 1
-        if self.left < 0 or depth > 200:
-            raise CannotImport("more nodes than the limit, or nested too deep")
+        self.room.take(self.place, nodes=1)
+        if depth > 200:
+            raise CannotImport("nested too deep")
         kind = node.id
         if kind == "sequence":
             return [self.value(item, depth + 1) for item in node.value]
@@ -295,7 +356,10 @@ class _Plain(msgspec.Struct, kw_only=True):
                 else:
                     merged[name] = inner
             return merged
-        return _scalar(node.value, plain=not node.style)  # None, or "" from libyaml
+        value = _scalar(node.value, plain=not node.style)  # None, or "" from libyaml
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        # 007, +1 and 1.10 are mostly texts, and would lose characters as numbers
+        return node.value if is_number and str(value) != node.value else value
 
 
 def _number(text: str) -> Json:

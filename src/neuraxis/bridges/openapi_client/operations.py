@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -23,6 +23,7 @@ from neuraxis.bridges.openapi_client.tolerant_access import (
     Node,
     Notes,
     as_text,
+    as_written,
     maps,
 )
 from neuraxis.parsing.json_access import as_list, as_map
@@ -38,14 +39,29 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     method: str
     path: str
+    """The path with its fields written as the parameters are."""
+    own_path: str
+    """The path as the document has it, which names come from."""
     server: str
-    """The address before the path; empty: the document names none."""
+    """The address before the path; empty: the document names none to use."""
+    unknown_server: str = ""
+    """The operation's own server, if its address is not known."""
     node: Node
     parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     schemes: tuple[Scheme, ...] = ()
     accept: str = "*/*"
     response: dict[str, Json] | None = None
+
+
+def without_server(operation: Operation) -> str:
+    """Return the sentence that its server is not known, or nothing."""
+    if not operation.unknown_server:
+        return ""
+    return (
+        f"{operation.method.upper()} {operation.own_path[:80]}: its own server "
+        f"{operation.unknown_server[:200]!r} is not known; it cannot be called"
+    )
 
 
 def effects_of(method: str) -> Effects:
@@ -75,29 +91,67 @@ def operations(
                 notes.add(f"the path {path[:80]!r} is skipped: it must begin with /")
             continue
         try:
-            item, base = document.deref(value)
+            item = _joined(document, value, document.place)
         except CannotImport as error:
             notes.add(f"the path {path[:80]} is skipped: {error}")
             continue
+        if item.lost:
+            notes.add(f"the path {path[:80]} is read in part: {item.lost}")
         for method in METHODS:
-            if not isinstance(item.get(method), dict):
+            if not isinstance(item.node.get(method), Mapping):
                 continue
+            place = f"{method.upper()} {path[:80]}"
             try:
-                node, own_base = document.deref(item[method], base)
+                own = _joined(document, item.node[method], item.bases[method])
+                if own.lost:
+                    notes.add(f"{place} is read in part: {own.lost}")
                 reading = _Reading(
-                    document=document,
-                    schemas=schemas,
-                    notes=notes,
-                    item=item,
-                    item_base=base,
-                    node=node,
-                    base=own_base,
+                    document=document, schemas=schemas, notes=notes, item=item, own=own
                 )
                 yield reading.operation(method, path, schemes, auth)
             except CannotImport as error:
-                notes.add(f"{method.upper()} {path[:80]} is skipped: {error}")
+                notes.add(f"{place} is skipped: {error}")
             except RecursionError:
-                notes.add(f"{method.upper()} {path[:80]} is skipped: nested too deep")
+                notes.add(f"{place} is skipped: nested too deep")
+
+
+class _Part(msgspec.Struct, kw_only=True):
+    """A path's item or an operation, with what stands beside its `$ref`."""
+
+    node: dict[str, Json] = {}
+    bases: dict[str, str] = {}
+    """The document that each key is from, which references in it start from."""
+    lost: str = ""
+    """Why the rest cannot be read."""
+
+    def inner(self, key: str) -> tuple[Json, str]:
+        """Return the value of a key and its document."""
+        return self.node.get(key), self.bases.get(key, "")
+
+
+def _joined(document: Document, value: Json, base: str) -> _Part:
+    """Return an object with its `$ref` followed; what stands beside it wins.
+
+    Raises:
+        CannotImport: the reference has no target, and nothing to use is beside it.
+    """
+    part = _Part()
+    for _ in range(20):
+        here = as_map(value)
+        for key, inner in here.items():
+            if key != "$ref" and key not in part.node:
+                part.node[key], part.bases[key] = inner, base
+        ref = here.get("$ref")
+        if not isinstance(ref, str):
+            return part
+        try:
+            value, base, _ = document.find(ref, base)
+        except CannotImport as error:
+            if not part.node.keys() - {"summary", "description"}:
+                raise
+            part.lost = str(error)
+            return part
+    raise CannotImport("$ref: it leads from reference to reference, without end")
 
 
 class _Reading(msgspec.Struct, kw_only=True):
@@ -106,32 +160,33 @@ class _Reading(msgspec.Struct, kw_only=True):
     document: Document
     schemas: Schemas
     notes: Notes
-    item: Node
+    item: _Part
     """The path's item, which the operation is in."""
-    item_base: str
-    """The document with the item, which references in it start from."""
-    node: Node
-    base: str
-    """The document with the operation; some keep each in a file of its own."""
+    own: _Part
+    """The operation; some documents keep each in a file of its own."""
 
     def operation(
         self, method: str, path: str, schemes: dict[str, Scheme], auth: Auth
     ) -> Operation:
-        node = self.node
+        node = self.own.node
         used = needed(node, self.document.root, schemes, auth)
         place = f"{method.upper()} {path}"
-        parameter_nodes = self._parameter_nodes(node, place)
+        parameter_nodes = self._parameter_nodes(place)
+        own_path = path
         path = _with_fields(path, [part for part, _ in parameter_nodes])
         parameters = self._parameters(parameter_nodes, path, place, schemes)
         body = self._body(node, parameter_nodes, method)
         names = {parameter.argument for parameter in parameters}
         if body is not None and body.argument in names:
             body = msgspec.structs.replace(body, argument="request_body")
-        accept, response = self._response(node)
+        accept, response = self._response()
+        server, unknown_server = self._server()
         return Operation(
             method=method,
             path=path,
-            server=self._server(node),
+            own_path=own_path,
+            server=server,
+            unknown_server=unknown_server,
             node=node,
             parameters=parameters,
             body=body,
@@ -140,11 +195,12 @@ class _Reading(msgspec.Struct, kw_only=True):
             response=response,
         )
 
-    def _parameter_nodes(self, node: Node, place: str) -> list[tuple[Node, str]]:
+    def _parameter_nodes(self, place: str) -> list[tuple[Node, str]]:
         """Return all parameters; one of the operation replaces one of the path."""
         nodes: dict[tuple[str, str], tuple[Node, str]] = {}
-        for owner, place_of_owner in ((self.item, self.item_base), (node, self.base)):
-            for value in as_list(owner.get("parameters")):
+        for owner in (self.item, self.own):
+            values, place_of_owner = owner.inner("parameters")
+            for value in as_list(values):
                 try:
                     part, base = self.document.deref(value, place_of_owner)
                 except CannotImport as error:
@@ -195,20 +251,21 @@ class _Reading(msgspec.Struct, kw_only=True):
             self.notes.add(f"the body of {method.upper()} {operation_id} is not sent")
             return None
         if "requestBody" in node:
-            part, base = self.document.deref(node["requestBody"], self.base)
+            part, base = self.document.deref(*self.own.inner("requestBody"))
             return read_body(part, base, self.schemas)
         consumes = node.get("consumes", self.document.root.get("consumes"))
         types = [as_text(item) for item in as_list(consumes) if as_text(item)]
         return old_body(nodes, types, self.schemas)
 
-    def _response(self, node: Node) -> tuple[str, dict[str, Json] | None]:
-        responses = as_map(node.get("responses"))
+    def _response(self) -> tuple[str, dict[str, Json] | None]:
+        written, place = self.own.inner("responses")
+        responses = as_map(written)
         good = [key for key in responses if str(key).startswith("2")]
         for key in (*sorted(good), "default"):
             if key not in responses:
                 continue
             try:
-                part, base = self.document.deref(responses[key], self.base)
+                part, base = self.document.deref(responses[key], place)
             except CannotImport:
                 continue
             content = as_map(part.get("content"))
@@ -226,38 +283,60 @@ class _Reading(msgspec.Struct, kw_only=True):
                 )
         return "application/json, */*;q=0.5", None
 
-    def _server(self, node: Node) -> str:
-        root = self.document.root
-        for owner in (node, self.item, root):
-            servers = maps(as_list(owner.get("servers")))
-            for server in servers:
-                if address := _address(server, self.document.place):
-                    return address
-            if any("{" in as_text(server.get("url")) for server in servers):
-                return ""  # a server of its own, whose address only its user knows
+    def _server(self) -> tuple[str, str]:
+        """Return the server's address, or the own one that is not known."""
+        root, place = self.document.root, self.document.place
         host = as_text(root.get("host"))
-        home = urlsplit(self.document.place) if is_url(self.document.place) else None
+        owners = (self.own.inner("servers"), self.item.inner("servers"))
+        for is_own, (written, base) in (
+            *((True, owner) for owner in owners),
+            (False, (root.get("servers"), place)),
+        ):
+            servers = [item for item in maps(as_list(written)) if "url" in item]
+            for server in servers:
+                if address := _address(server, base):
+                    return address, ""
+            if servers and (is_own or not host):
+                # another server must not get what is meant for this one
+                return "", _url(servers[0]) if is_own else ""
+        home = urlsplit(place) if is_url(place) else None
         if "swagger" in root and (host or home is not None):
             kinds = [as_text(item) for item in as_list(root.get("schemes"))]
             scheme = "http" if kinds and "https" not in kinds else "https"
             if home is not None and not host:
                 host, scheme = home.netloc, home.scheme
             path = as_text(root.get("basePath")).strip("/")
-            return f"{scheme}://{host}/{path}".rstrip("/")
-        return f"{home.scheme}://{home.netloc}" if home is not None else ""
+            return f"{scheme}://{host}/{path}".rstrip("/"), ""
+        return f"{home.scheme}://{home.netloc}" if home is not None else "", ""
+
+
+def _url(server: Node) -> str:
+    return as_text(server.get("url")) or "/"  # an empty one is relative, too
 
 
 def _address(server: Node, place: str) -> str:
-    """Return a server's address with its variables' defaults in it."""
-    address = as_text(server.get("url"))
+    """Return a server's address with its variables' defaults; empty: not known.
+
+    OpenAPI resolves a relative address by that of the document, which a file lacks.
+    """
+    address = _url(server)
     for name, variable in as_map(server.get("variables")).items():
         chosen = as_map(variable).get("default")
         values = as_list(as_map(variable).get("enum"))
-        text = chosen if chosen is not None else next(iter(values), "")
-        address = address.replace("{" + name + "}", str(text))
-    if address and not is_url(address):
-        address = urljoin(place, address) if is_url(place) else ""
-    return "" if "{" in address else address.rstrip("/")
+        text = chosen if chosen is not None else next(iter(values), None)
+        if text is not None:
+            address = address.replace("{" + name + "}", as_written(text))
+    is_other = "://" in address and not is_url(address)
+    if not address or is_other or re.search(r"[{}\s]", address):
+        return ""
+    try:
+        address = urljoin(place, address) if is_url(place) else address
+        parts = urlsplit(address)
+        labels = (parts.hostname or "").removesuffix(".").split(".")
+        is_usable = is_url(address) and all(labels) and parts.port != 0
+    except ValueError:  # no port, or half a bracket
+        return ""
+    return address.rstrip("/") if is_usable else ""
 
 
 def _with_fields(path: str, nodes: list[Node]) -> str:
@@ -266,11 +345,19 @@ def _with_fields(path: str, nodes: list[Node]) -> str:
     Some documents write `:id`, or `{userId}` for the parameter `userID`.
     """
     names = [as_text(node.get("name")) for node in nodes if node.get("in") == "path"]
-    described = {name.lower(): name for name in names} | {name: name for name in names}
+    fields = [match[1] or match[2] for match in _ANY_FIELD.finditer(path)]
+    described = {field: field for field in {*fields} & {*names}}
+    free: dict[str, list[str]] = {}
+    for name in names:
+        if name not in described:
+            free.setdefault(name.lower(), []).append(name)
+    for field in fields:
+        # a parameter is one field: `{ID}` beside `{id}` is another
+        if field not in described and (same := free.get(field.lower())):
+            described[field] = same.pop(0)
 
     def written(match: re.Match[str]) -> str:
-        field = match[1] or match[2]
-        name = described.get(field) or described.get(field.lower())
+        name = described.get(match[1] or match[2])
         return f"{{{name}}}" if name else match[0]
 
     return _ANY_FIELD.sub(written, path)

@@ -20,6 +20,7 @@ from neuraxis.bridges.openapi_client.tolerant_access import (
     Node,
     as_flag,
     as_text,
+    as_typed,
     shortened,
 )
 from neuraxis.errors import CommandError
@@ -91,7 +92,7 @@ def read_parameter(node: Node, base: str, schemas: Schemas) -> Parameter | None:
         schema["description"] = shortened(text)
     example = node.get("example", as_map(written).get("example"))
     if isinstance(example, str | int | float) and "$ref" not in schema:
-        schema["examples"] = [example]
+        schema["examples"] = [as_typed(example, schema)]
     if _SECRET.fullmatch(name):
         schema["x-secret-ok"] = True
     style, explode = _style(node, place)

@@ -14,7 +14,12 @@ from neuraxis.bridges.openapi_client.call import CONTEXT, Target, run
 from neuraxis.bridges.openapi_client.discriminators import Discriminators
 from neuraxis.bridges.openapi_client.load import Document, is_url, load
 from neuraxis.bridges.openapi_client.names import command_name, plugin_name
-from neuraxis.bridges.openapi_client.operations import Operation, effects_of, operations
+from neuraxis.bridges.openapi_client.operations import (
+    Operation,
+    effects_of,
+    operations,
+    without_server,
+)
 from neuraxis.bridges.openapi_client.outlines import whole, without_unevaluated
 from neuraxis.bridges.openapi_client.pages import paging
 from neuraxis.bridges.openapi_client.schemas import Schemas
@@ -55,7 +60,7 @@ def openapi(
         source: a file, a URL, or the document itself.
         auth: `secret://NAME`, or a mapping from the document's security schemes to
             such names. The model sees neither the name nor the value.
-        server: the API's address; default: the first one that the document names.
+        server: the API's address, for every operation; default: those of the document.
         name: the plugin's name; default: from the document's title.
         include: patterns of the commands' names that are wanted.
         allow_hosts: inside addresses, as `host:port`, that requests may reach beside
@@ -82,9 +87,7 @@ def openapi(
     targets: dict[str, Target] = {}
     names: set[str] = set()
     for operation in operations(document, schemas, notes, schemes, auth):
-        command = command_name(
-            operation.node.get("operationId"), operation.method, operation.path, names
-        )
+        command = _name(operation, names)
         names.add(command)
         if not any(fnmatch.fnmatchcase(command, pattern) for pattern in include):
             continue
@@ -93,6 +96,8 @@ def openapi(
             continue
         specs[command] = spec
         base = (server or operation.server).rstrip("/")
+        if not base and (sentence := without_server(operation)):
+            notes.add(sentence)
         targets[command] = Target(operation=operation, server=base, allow_hosts=allowed)
     _check_any(specs, notes, include)
     return _plugin(document, manifest, specs, targets, auth, name, notes, allowed)
@@ -146,6 +151,11 @@ def _schemas(document: Document, notes: Notes) -> Schemas:
         modern=str(document.root.get("openapi") or "").startswith("3.1"),
         discriminators=Discriminators(document=document),
     )
+
+
+def _name(operation: Operation, taken: Collection[str]) -> str:
+    operation_id, method = operation.node.get("operationId"), operation.method
+    return command_name(operation_id, method, operation.own_path, taken)
 
 
 def _command(
@@ -240,7 +250,7 @@ def _description(operation: Operation) -> str:
     if first and not description.startswith(first.rstrip(".")):
         description = f"{first.rstrip('.')}. {description}" if description else first
     if not description:
-        description = f"{operation.method.upper()} {operation.path}"
+        description = f"{operation.method.upper()} {operation.own_path}"
     description = shortened(description, _DESCRIPTION)
     if node.get("deprecated") is True:
         description += " (deprecated)"
@@ -258,6 +268,25 @@ def _check_any(
     message = f"no operation can be used as a command ({', '.join(include)})"
     first = ManifestProblem(file=notes.file, message=message)
     raise ManifestError((first, *problems))
+
+
+def _check_servers(
+    servers: Collection[str],
+    targets: Mapping[str, Target],
+    notes: Notes,
+    allowed: Collection[str],
+) -> None:
+    for server in servers:
+        try:
+            check_url(server, allowed)
+        except RequestRefused as refused:
+            notes.add(f"calls need a server that requests may reach: {refused}")
+    homeless = [item.operation for item in targets.values() if not item.server]
+    if not all(map(without_server, homeless)):
+        notes.add(
+            "the document names no server that can be used: calls need "
+            "openapi(..., server=URL), which is for all operations and their key"
+        )
 
 
 def _plugin(
@@ -289,13 +318,7 @@ def _plugin(
             "the document says that calls need a key, and none is given: "
             "openapi(..., auth='secret://NAME')"
         )
-    for server in servers:
-        try:
-            check_url(server, allowed)
-        except RequestRefused as refused:
-            notes.add(f"calls need a server that requests may reach: {refused}")
-    if not servers:
-        notes.add("the document names no server: calls need openapi(..., server=URL)")
+    _check_servers(servers, targets, notes, allowed)
     if hooks := as_map(document.root.get("webhooks")):
         notes.add(f"webhooks are no commands: {listed([*hooks], 5)}")
     spec = PluginSpec(

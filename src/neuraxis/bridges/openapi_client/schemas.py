@@ -7,7 +7,6 @@ schema short, and lets a type contain itself.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import cast
@@ -22,7 +21,10 @@ from neuraxis.bridges.openapi_client.tolerant_access import (
     Node,
     Notes,
     as_flag,
+    as_number,
     as_text,
+    as_typed,
+    as_written,
     shortened,
 )
 from neuraxis.parsing.json_access import as_list, as_map
@@ -231,11 +233,11 @@ class Schemas(msgspec.Struct, kw_only=True):
 
     def _limits(self, node: Node, translated: dict[str, Json]) -> None:
         for key in _COUNTS:
-            value = _number(node.get(key))
+            value = as_number(node.get(key))
             if value is not None and value >= 0 and value == int(value):
                 translated[key] = int(value)
         for key in _NUMBERS:
-            if (value := _number(node.get(key))) is not None:
+            if (value := as_number(node.get(key))) is not None:
                 translated[key] = value
         if translated.get("multipleOf", 1) <= 0:
             del translated["multipleOf"]
@@ -257,7 +259,7 @@ class Schemas(msgspec.Struct, kw_only=True):
     def _remarks(self, node: Node, translated: dict[str, Json]) -> None:
         """Copy the keywords that JSON Schema shares, if of their type."""
         if "const" in node:
-            translated["const"] = node["const"]
+            translated["const"] = as_typed(node["const"], translated)
         for key in _FLAGS:
             if as_flag(node.get(key)) is True:
                 translated[key] = True
@@ -296,8 +298,8 @@ class Schemas(msgspec.Struct, kw_only=True):
             }
         required = [
             name
-            for name in as_list(node.get("required"))
-            if isinstance(name, str) and name not in hidden
+            for name in map(as_written, as_list(node.get("required")))
+            if name and name not in hidden
         ]
         if required:
             translated["required"] = list(dict.fromkeys(required))
@@ -363,12 +365,12 @@ class Schemas(msgspec.Struct, kw_only=True):
         if text:
             translated["description"] = shortened(text)
         if "default" in node and _is_short(node["default"]):
-            translated["default"] = node["default"]
+            translated["default"] = as_typed(node["default"], translated)
         examples = as_list(node.get("examples"))[:2]
         if "example" in node:
             examples = [node["example"]]
         if examples := [item for item in examples if _is_short(item)]:
-            translated["examples"] = examples
+            translated["examples"] = [as_typed(item, translated) for item in examples]
 
     def whole(
         self, schema: Mapping[str, Json], limit: int
@@ -419,18 +421,6 @@ def _is_condition(arm: Json) -> bool:
     return set(as_map(arm)) <= {"required", "not", "description", "title"}
 
 
-def _number(value: Json) -> int | float | None:
-    """Return a finite number, also if it is written as text."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if -math.inf < value < math.inf else None
-
-
 def _members(members: list[Json], kinds: list[str], nullable: bool) -> list[Json]:
     if "string" in kinds and not {"integer", "number", "boolean"} & {*kinds}:
         members = [
@@ -439,6 +429,7 @@ def _members(members: list[Json], kinds: list[str], nullable: bool) -> list[Json
             else json.dumps(item, ensure_ascii=False)
             for item in members
         ]
+    members = [as_typed(item, {"type": [*kinds]}) for item in members]
     if nullable and None not in members:
         members.append(None)
     unique: list[Json] = []
