@@ -251,3 +251,19 @@ def test_many_types_of_one_name_take_no_time() -> None:
     start = time.process_time()
     openapi(document({"type": "object", "properties": fields}, types))
     assert time.process_time() - start < 3
+
+
+def test_an_answer_with_a_list_of_its_own_type_has_an_end() -> None:
+    """At the depth where the outline ends, the list's items went on without end."""
+    inner = {"$ref": "#/components/schemas/Node"}
+    node = {"properties": {"next": {"type": "array", "items": inner}, "up": inner}}
+    content = {"application/json": {"schema": inner}}
+    answers = {"200": {"description": "", "content": content}}
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "Nodes"},
+        "servers": [{"url": "https://nodes.example.org"}],
+        "components": {"schemas": {"Node": {"type": "object", **node}}},
+        "paths": {"/n": {"get": {"operationId": "n", "responses": answers}}},
+    }
+    assert "n" in openapi(document).commands

@@ -32,7 +32,7 @@ def shape(
             continue
         properties.update(as_map(inner.get("properties")))
     if properties:
-        if depth == 0:
+        if depth <= 0:
             return {"type": ["object", "null"]}
         return {
             "type": "object" if depth == 3 else ["object", "null"],
