@@ -18,6 +18,7 @@ from neuraxis.schema.builders import without_reference
 from neuraxis.schema.describe import FULL, LIMIT_TEXT, limit_text, type_text
 from neuraxis.specs import CommandSpec, Json
 
+_SCALARS = ("string", "integer", "number", "boolean")
 _DEEPEST = 6
 """Maximum levels of nested fields with lines of their own."""
 
@@ -86,29 +87,36 @@ def type_lines(described: set[str], *schemas: Node | None) -> list[str]:
 
 def properties(schema: Node | None) -> list[tuple[str, Node]]:
     """Return the fields of an object's schema, also those of its `allOf`."""
-    found: dict[str, Node] = {}
-    for part in _joined(schema or {}):
+    if not schema or ("properties" not in schema and "allOf" not in schema):
+        return []
+    found: dict[str, Json] = {}
+    for part in _joined(schema):
         fields = part.get("properties")
         if isinstance(fields, dict):
-            for name, node in cast("Node", fields).items():
-                found.setdefault(
-                    name, cast("Node", node) if isinstance(node, dict) else {}
-                )
-    return list(found.items())
+            given = cast("dict[str, Json]", fields)
+            # a type's own words come before those of its parents
+            found = {**found, **{k: given[k] for k in given if k not in found}}
+    return [
+        (name, cast("Node", node) if isinstance(node, dict) else {})
+        for name, node in found.items()
+    ]
 
 
-def _joined(schema: Node) -> Iterator[Node]:
-    """Yield the schema and the parts of its `allOf`, recursively."""
-    yield schema
+def _joined(schema: Node) -> Sequence[Node]:
+    """Return the schema and the parts of its `allOf`, recursively."""
     arms = schema.get("allOf")
-    for arm in cast("list[Json]", arms) if isinstance(arms, list) else ():
+    if not isinstance(arms, list):
+        return (schema,)
+    parts = [schema]
+    for arm in cast("list[Json]", arms):
         if isinstance(arm, dict):
-            yield from _joined(cast("Node", arm))
+            parts += _joined(cast("Node", arm))
+    return parts
 
 
 def _parents(node: Node) -> str:
     """Return the names of the types that an `allOf` refers to."""
-    parts = [part for part in _joined(node) if part is not node]
+    parts = _joined(node)[1:]
     names = [str(part["$ref"]).rsplit("/", 1)[-1] for part in parts if "$ref" in part]
     return " and ".join(names)
 
@@ -119,11 +127,11 @@ def one_line(text: Json) -> str:
 
 
 def _fields(schema: Node, level: int = 0) -> list[str]:
-    must = [
+    must = {
         name
         for part in _joined(schema)
         for name in cast("Sequence[str]", part.get("required", ()))
-    ]
+    }
     return [
         line
         for name, node in properties(schema)
@@ -162,6 +170,8 @@ def _field(
 
 def _nested_type(node: Node) -> tuple[str, Node]:
     """Return the type's name, and the schema of the object or items."""
+    if node.get("type") in _SCALARS and "allOf" not in node:
+        return "", {}
     null = ""
     arms = node.get("anyOf")
     if isinstance(arms, list) and {"type": "null"} in arms:

@@ -179,6 +179,7 @@ def _resolved_hints(hint: Hint) -> Mapping[str, Hint]:
     return typing.get_type_hints(hint, include_extras=True)
 
 
+@functools.lru_cache(maxsize=1024)
 def required_keys(hint: Hint) -> frozenset[str]:
     """Return the required keys of a TypedDict; Python misreads quoted hints."""
     keys = set(getattr(hint, "__required_keys__", frozenset[str]()))

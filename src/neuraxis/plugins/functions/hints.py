@@ -42,6 +42,7 @@ from neuraxis.schema.builders import json_names, literal_of, tag_of, union_of
 from neuraxis.schema.navigate import arms, as_node, kinds, resolved
 from neuraxis.specs import Json
 
+_PLAIN = ("string", "integer", "number", "boolean", "null")
 _REMARKS = frozenset({"title", "description", "default", "examples"})
 """Schema keys that leave a value of any type."""
 _PARTS = frozenset({*UNIONS, *LISTS, *SETS, *MAPPINGS, tuple})
@@ -420,6 +421,8 @@ def may_be_stored(schema: Mapping[str, Json], defs: Defs) -> bool:
 
     The model sees only a reference to such a list, mapping or object.
     """
+    if schema.get("type") in _PLAIN and "format" not in schema:
+        return False
     root: dict[str, Json] = {"$defs": defs.schemas}
     schemas = arms(resolved(schema, root), root)
     items = [resolved(as_node(node.get("items")) or {}, root) for node in schemas]
