@@ -29,6 +29,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +86,17 @@ async def measure(work: Any, count: int) -> dict[str, float]:
     }
 
 
-def _flushes() -> int:
+@cache
+def _counter() -> Callable[[], int]:
     if "LD_PRELOAD" not in os.environ:
-        return 0
+        return lambda: 0
     import ctypes
 
-    return int(ctypes.CDLL(None).flush_count())
+    return ctypes.CDLL(None).flush_count
+
+
+def _flushes() -> int:
+    return _counter()()
 
 
 # --- who is measured ----------------------------------------------------------------
