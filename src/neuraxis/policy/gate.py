@@ -72,19 +72,19 @@ def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, 
     facts = replace(facts, traced=trace(facts), own=[*_own_files(facts)])
     plugin, spec = step.command.plugin.name, step.command.spec
     decision = gate.policy.decide(plugin, spec, arguments, facts)
-    if decision.verdict != "deny" and not decision.frees_files:
+    if facts.own and decision.verdict != "deny" and not decision.frees_files:
         decision = _with_files(decision, facts)
     return decision, facts
 
 
 def _own_files(facts: Facts) -> Iterator[tuple[str, Use, str]]:
     """Yield the user's files that a call would change, as in `Facts.own`."""
-    files, words = facts.files, facts.origins.own_words
+    files = facts.files
     if files is None:
         return
     for _, path, use in facts.uses:
         if use in ("write", "change", "move", "remove") and files.is_users(path):
-            yield path, use, files.risk(path, use, words)
+            yield path, use, files.risk(path, use, facts.origins.own_words)
 
 
 def _with_files(decision: Decision, facts: Facts) -> Decision:

@@ -153,6 +153,8 @@ def without_effects(problems: list[Problem]) -> list[Problem]:
 
     The keys of a type count as described only if the value fits it.
     """
+    if all(one.keyword != "unevaluatedProperties" for one in problems):
+        return problems
     places = {
         one.path[:end]
         for one in problems
