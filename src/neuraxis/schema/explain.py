@@ -148,10 +148,10 @@ def _keys(node: Node, root: Node) -> list[str]:
     return list(properties)
 
 
-def without_effects(problems: list[Problem]) -> list[Problem]:
-    """Leave out keys that only other problems keep from fitting.
+def only_causes(problems: list[Problem]) -> list[Problem]:
+    """Leave out unknown keys that are unknown because of another problem.
 
-    The keys of a type count as described only if the value fits it.
+    The validator knows the keys of a type only if the value fits that type.
     """
     if all(one.keyword != "unevaluatedProperties" for one in problems):
         return problems

@@ -126,12 +126,12 @@ class Schema:
             results.append(Problem(expected=text, got=type_name(value), keyword="json"))
             return tuple(results)
         # only mistakes need it
-        from neuraxis.schema.explain import explain, without_effects
+        from neuraxis.schema.explain import explain, only_causes
 
         for error in errors:
             if not _in_hole(error, blind):
                 results += explain(error, self.json, checked)
-        results = without_effects(results)
+        results = only_causes(results)
         # A wrong type may break several keywords with the same message.
         unique = {(one.path, one.expected, one.got): one for one in reversed(results)}
         return tuple(reversed(unique.values()))[:MOST]

@@ -167,5 +167,5 @@ def test_a_plugin_keeps_its_name() -> None:
 @pytest.mark.parametrize("name", ["", " ", "a\nb"])
 def test_a_name_is_a_text_of_one_line(name: str) -> None:
     """It stands in the prompt; an empty one was the class's, in silence."""
-    with pytest.raises(ConfigError, match="expected a name"):
+    with pytest.raises(ConfigError, match="name: expected a text of one line"):
         plugin_from(Shelf("a"), name=name)

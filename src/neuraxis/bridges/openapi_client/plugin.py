@@ -65,8 +65,8 @@ def openapi(
         include: patterns of the commands' names that are wanted.
         allow_hosts: inside addresses, as `host:port`, that requests may reach beside
             the host of `source` and of `server`.
-        folder: the only folder in which references may lead to files; default: that of
-            the document.
+        folder: references to files must stay in this folder; default: the document's
+            own.
 
     Raises:
         ConfigError: it cannot be read, or an option does not fit.

@@ -178,7 +178,9 @@ def plugin_from(
             no text of one line.
     """
     if name is not None and not (name.strip() and name.isprintable()):
-        raise ConfigError(f"plugin_from: name: expected a name, got {name!r:.80}")
+        raise ConfigError(
+            f"plugin_from: name: expected a text of one line, got {name!r:.80}"
+        )
     if isinstance(source, Plugin):
         if name in (None, source.spec.name) and not config:
             return source
