@@ -27,7 +27,7 @@ def whole(
         schema: the schema that refers to them.
         types: every type by its name.
         limit: maximum characters as JSON; above it the types farthest from the root are
-            reduced to kind and description.
+            reduced to kind, description and required fields.
     """
     full = _gathered(schema, types, lambda name: types[name], None)[0]
     if not full:

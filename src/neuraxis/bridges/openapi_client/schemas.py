@@ -380,7 +380,7 @@ class Schemas(msgspec.Struct, kw_only=True):
         Args:
             schema: the schema that refers to them.
             limit: maximum characters as JSON; above it the types farthest from the root
-                are reduced to kind and description.
+                are reduced to kind, description and required fields.
         """
         while self.pending:
             name, target, place, joined, tag = self.pending.pop()
