@@ -137,9 +137,11 @@ def without_code(plugin: Plugin) -> tuple[ManifestProblem, ...]:
     A manifest of another name than config.yaml is a description only, and a plugin
     that is not listed is no plugin of a model.
     """
-    source = Path(plugin.spec.source)
     missing = [name for name, item in plugin.commands.items() if item.run is None]
-    if not missing or source.name != FILE_NAME or not plugin.spec.listed:
+    if not missing or not plugin.spec.listed:
+        return ()
+    source = Path(plugin.spec.source)
+    if source.name != FILE_NAME:
         return ()
     # Imported on first use: a session of Python functions needs no YAML.
     from neuraxis.plugins.manifest.load import lines_of_commands

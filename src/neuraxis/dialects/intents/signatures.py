@@ -22,6 +22,7 @@ _SCALARS = ("string", "integer", "number", "boolean")
 _DEEPEST = 6
 """Maximum levels of nested fields with lines of their own."""
 
+_LIMITING = frozenset({*LIMIT_TEXT, "multipleOf", "pattern", "items"})
 _SAID = ("description", "default", "examples", "x-asset-ref")
 Node = Mapping[str, Json]
 
@@ -93,9 +94,9 @@ def properties(schema: Node | None) -> list[tuple[str, Node]]:
     for part in _joined(schema):
         fields = part.get("properties")
         if isinstance(fields, dict):
-            given = cast("dict[str, Json]", fields)
-            # a type's own words come before those of its parents
-            found = {**found, **{k: given[k] for k in given if k not in found}}
+            for name, node in cast("dict[str, Json]", fields).items():
+                # a type's own words come before those of its parents
+                found.setdefault(name, node)
     return [
         (name, cast("Node", node) if isinstance(node, dict) else {})
         for name, node in found.items()
@@ -116,6 +117,8 @@ def _joined(schema: Node) -> Sequence[Node]:
 
 def _parents(node: Node) -> str:
     """Return the names of the types that an `allOf` refers to."""
+    if "allOf" not in node:
+        return ""
     parts = _joined(node)[1:]
     names = [str(part["$ref"]).rsplit("/", 1)[-1] for part in parts if "$ref" in part]
     return " and ".join(names)
@@ -157,7 +160,7 @@ def _field(
         words.append("optional")
     if is_raw or node.get("x-asset-ref"):
         words.append("takes an asset")
-    text = f"{'  ' * level}- `{name}` ({', '.join(word for word in words if word)})"
+    text = f"{'  ' * level}- `{name}` ({', '.join(filter(None, words))})"
     if node.get("description"):
         text += f": {one_line(node['description'])}"
     if "default" in node and node["default"] is not None:
@@ -200,7 +203,7 @@ def _has_details(schema: Node, level: int = 0) -> bool:
 
 
 def _limits(node: Node) -> list[str]:
-    return list(_limits_of(node))
+    return [] if _LIMITING.isdisjoint(node) else list(_limits_of(node))
 
 
 def _limits_of(node: Node) -> Iterator[str]:

@@ -288,13 +288,16 @@ def _looked_up(target: Any, written: Mapping[str, Hint]) -> Mapping[str, Hint]:
         )
         hints[name] = value if isinstance(value, type) else _reference(hint)
     stub: Any = FunctionType(_looked_up.__code__, globals_of)
-    stub.__annotations__ = hints
+    stub.__annotations__ = {
+        name: hint for name, hint in hints.items() if not isinstance(hint, type)
+    }
     if hasattr(target, "__type_params__"):
         stub.__type_params__ = target.__type_params__
     # Authors import `Context` under TYPE_CHECKING, so the name may be undefined.
     extra = {} if "Context" in globals_of else {"Context": Context}
     with _looking_up:
-        return typing.get_type_hints(stub, globals_of, extra, include_extras=True)
+        found = typing.get_type_hints(stub, globals_of, extra, include_extras=True)
+    return {**hints, **found}
 
 
 def _reference(hint: Hint) -> Hint:

@@ -23,9 +23,16 @@ _SECTIONS = _NAMED | _RETURNS | {
     "Notes", "See Also", "Todo", "Warning", "Warnings", "References",
 }  # fmt: skip
 _STYLES = {
-    "numpy": re.compile(r"^[ \t]*+(?:Parameters|Returns)[ \t]*+\n[ \t]*+---", re.M),
-    "sphinx": re.compile(r"^[ \t]*+:(?:param|returns?)\b", re.M),
+    "numpy": (
+        ("---",),
+        re.compile(r"^[ \t]*+(?:Parameters|Returns)[ \t]*+\n[ \t]*+---", re.M),
+    ),
+    "sphinx": (
+        (":param", ":return"),
+        re.compile(r"^[ \t]*+:(?:param|returns?)\b", re.M),
+    ),
 }
+"""For each style texts, one of which it contains (found quickly), and its pattern."""
 _ENTRY = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?:(?:\s+(.*))?$")
 
 
@@ -42,8 +49,8 @@ def read_docstring(text: str | None) -> Docstring:
     text = text.strip() if text else ""
     if "\n" not in text:
         return Docstring(text)
-    for style, mark in _STYLES.items():
-        if mark.search(text):
+    for style, (words, pattern) in _STYLES.items():
+        if any(word in text for word in words) and pattern.search(text):
             return _by_griffe(text, style)
     first, *rest = text.expandtabs().splitlines()
     head = [first]

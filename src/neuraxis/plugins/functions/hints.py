@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -84,28 +84,38 @@ def understand(hint: Hint, parameter: bool = False) -> None:
 
     A `parameter` must also be of a type that a model can supply.
     """
-    # Checked first: often its own hints cannot be resolved.
-    if parameter and foreign_context(hint) is not None:
-        raise NoType(hint)
     try:
-        _understood(hint)
-        part = _no_data(hint) if parameter else None
+        # Checked first: often another framework's own hints cannot be resolved.
+        refused = _refused(hint) if parameter else None
+        if refused is None:
+            _understood(hint)
     except TypeError:  # The hint is unhashable, or invalid for that reason.
-        schema_of(hint, Defs())
-        part = _no_data.__wrapped__(hint) if parameter else None
-    if part is not None:
-        kind = "a complex number" if part is complex else "a function"
-        why = f"a model cannot write {kind}; write a type with a form in JSON"
+        refused = _refused.__wrapped__(hint) if parameter else None
+        if refused is None:
+            schema_of(hint, Defs())
+    if refused is not None:
+        part, why = refused
         raise NoType(part, why=why)
 
 
 @lru_cache(maxsize=1024)
+def _refused(hint: Hint) -> tuple[Hint, str] | None:
+    """Return the part that no call can contain, and why."""
+    if foreign_context(hint) is not None:
+        return hint, ""
+    part = _no_data(hint)
+    if part is None:
+        return None
+    kind = "a complex number" if part is complex else "a function"
+    return part, f"a model cannot write {kind}; write a type with a form in JSON"
+
+
 def _no_data(hint: Hint) -> Hint | None:
-    """Return the part of a hint that no call can contain."""
+    """Return the part of a hint that has no form in JSON."""
     plain = typing.get_origin(hint) or hint
     if any(plain is cls for cls in (complex, Callable, typing.Callable)):
         return hint
-    parts = map(_no_data.__wrapped__, typing.get_args(hint))
+    parts = map(_no_data, typing.get_args(hint))
     return next((part for part in parts if part is not None), None)
 
 
@@ -266,6 +276,8 @@ def _annotated(schema: dict[str, Json], extras: tuple[Any, ...]) -> dict[str, Js
 
 
 def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
+    if hint in _flat:
+        return _object(hint, (), (), defs)
     if issubclass(hint, enum.Flag):
         return _flags(hint)
     if issubclass(hint, enum.Enum):
@@ -333,8 +345,8 @@ def _pydantic(hint: Hint, defs: Defs) -> dict[str, Json]:
 
 def _object(
     hint: type[Any],
-    names: list[str],
-    required: list[str],
+    names: Sequence[str],
+    required: Sequence[str],
     defs: Defs,
     inside: Collection[str] = (),
 ) -> dict[str, Json]:
