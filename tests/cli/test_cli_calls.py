@@ -59,6 +59,44 @@ def test_a_text_comes_from_a_file_from_standard_input_or_as_it_is(here: Path) ->
     assert given("--text", "@")["text"] == "@"
 
 
+def test_a_table_or_picture_comes_from_a_file(here: Path) -> None:
+    """`@FILE` is the object where the command takes one, and may be written."""
+    polars = pytest.importorskip("polars")
+    image = pytest.importorskip("PIL.Image")
+    (here / "s.csv").write_text("name,n\nana,3\nbo,5\n", encoding="utf-8")
+    (here / "rows.json").write_text('[{"n": 1}]', encoding="utf-8")
+    image.new("RGB", (40, 30)).save(here / "p.png")
+
+    def run(*words: str) -> Result:
+        plugins = ("-p", "neuraxis:tables", "-p", "neuraxis:images")
+        return CliRunner().invoke(
+            cli, ("call", *plugins, *words), standalone_mode=False
+        )
+
+    written = run("write_table", "--table", "@s.csv", "--file_path", "o.parquet")
+    assert written.return_value == 0, written.output
+    frame = polars.read_parquet(here / "neuraxis-workspace" / "o.parquet")
+    assert frame.rows() == [("ana", 3), ("bo", 5)]
+    assert '"rows": 1' in run("describe_table", "--table", "@rows.json").stdout
+    joined = run("join_tables", "--left", "@s.csv", "--right", "@s.csv", "--on", "name")
+    assert "n_right" in joined.stdout
+    saved = run("save_image", "--img_data", "@p.png", "--file_path", "p.jpg")
+    assert json.loads(saved.stdout)["width"] == 40
+    # without the @ it is a text, and the way is told
+    plain = run("describe_table", "--table", "s.csv")
+    assert plain.return_value == 2
+    assert "give --table @s.csv" in plain.stderr
+    missing = run("describe_table", "--table", "@x.csv")
+    assert str(missing.exception).startswith("--table @x.csv: cannot be read")
+
+
+def test_a_plugin_of_the_package_is_named() -> None:
+    done = CliRunner().invoke(
+        cli, ("call", "tables.describe_table"), standalone_mode=False
+    )
+    assert "add -p neuraxis:tables" in str(done.exception)
+
+
 def test_a_missing_file_says_how_an_at_is_written() -> None:
     done = call("--text", "@home")
     assert isinstance(done.exception, ConfigError)

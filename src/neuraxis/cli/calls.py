@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
@@ -72,9 +73,10 @@ def call(
     """Run TARGET (PLUGIN.COMMAND or a tool name) and print its result.
 
     Give arguments as --NAME VALUE or --param NAME=VALUE. Unless the parameter is a
-    text, a JSON value is read as JSON. @FILE reads the value from a file, @- from
-    standard input; @@x is the text @x. Repeat a name to give a list; a boolean needs
-    no value. `call TARGET --help` shows the parameters.
+    text, a JSON value is read as JSON. @FILE reads the value from a file (a table or
+    a picture where the command takes one), @- from standard input; @@x is the text
+    @x. Repeat a name to give a list; a boolean needs no value. `call TARGET --help`
+    shows the parameters.
     """
     if target is None and wants_help:
         echo(context.get_help())
@@ -100,10 +102,12 @@ def call(
             return 0
         spec = command_found.spec
         pairs = [*pairs_of(params, "--param "), *_options(context.args, spec)]
-        typed = _arguments(pairs, spec)
+        # the person who calls chose the file: nobody is asked because of it
+        attach = partial(session.attach, outside=False)
+        typed = _arguments(pairs, spec, attach)
         arguments = _read_strictly(typed, spec) if options["strict"] else typed
         named = Call(
-            id="a1",
+            id=session.ids.new(),
             plugin=command_found.plugin.name,
             command=spec.name,
             arguments=arguments,
@@ -113,17 +117,25 @@ def call(
         result = asyncio.run(session.call(named))
     _print(result, as_json, pairs, spec.parameter_names)
     if result.status != "done":
-        _name_workspace(pairs, session.workspace)
+        _name_workspace(pairs, spec, session.workspace)
     if result.error is not None and result.error.problems:
         return 2  # as for any other wrong option
     return 0 if result.status == "done" else 1
 
 
-def _name_workspace(pairs: Sequence[tuple[str, str]], workspace: Path) -> None:
-    """Say where commands look for files, if one here was named."""
-    for _, value in pairs:
+def _name_workspace(
+    pairs: Sequence[tuple[str, str]], spec: CommandSpec, workspace: Path
+) -> None:
+    """Say how commands get a file, if one here was named."""
+    for name, value in pairs:
         with suppress(OSError, ValueError):
-            if Path(value).is_file() and not (workspace / value).exists():
+            if not Path(value).is_file():
+                continue
+            if _takes_object(name, spec):
+                echo(
+                    f"neuraxis: for the file's content give --{name} @{value}", err=True
+                )
+            elif not (workspace / value).exists():
                 echo(
                     f"neuraxis: {one_line(value)} is in this folder; commands see the "
                     f"files in {one_line(str(workspace))}. For those of this folder "
@@ -371,13 +383,23 @@ def _no_option(name: str, names: Sequence[str]) -> str:
     )
 
 
-def _arguments(pairs: list[tuple[str, str]], spec: CommandSpec) -> dict[str, Any]:
-    """Return arguments from typed texts, leniently parsed as numbers and lists."""
+def _arguments(
+    pairs: list[tuple[str, str]], spec: CommandSpec, attach: Callable[[Any], str]
+) -> dict[str, Any]:
+    """Return arguments from typed texts, leniently parsed as numbers and lists.
+
+    `attach` stores the object in a file for a parameter that takes objects.
+    """
     texts: dict[str, list[Any]] = {}
     for name, value in pairs:
         if value.startswith("@@"):
             value = value[1:]
         elif value.startswith("@") and len(value) > 1:
+            found = _object_in(value[1:]) if _takes_object(name, spec) else None
+            if found is not None:
+                reference = {"asset_id": attach(found), "field_path": ["content"]}
+                texts.setdefault(name, []).append(reference)
+                continue
             value = _read(name, value)
         texts.setdefault(name, []).append(
             _as_json(value) if _takes_any(name, spec) else value
@@ -401,6 +423,25 @@ def _is_one_item(name: str, value: Any, spec: CommandSpec) -> bool:
     ]
     is_list = "array" in found and "string" not in found
     return is_list and not isinstance(_as_json(value), list)
+
+
+def _takes_object(name: str, spec: CommandSpec) -> bool:
+    """Return whether a parameter takes objects that cannot be typed."""
+    from neuraxis.schema.navigate import arms
+
+    node = spec.parameters.get("properties", {}).get(name, {})
+    return any("x-type" in arm for arm in arms(node, spec.parameters))
+
+
+def _object_in(file: str) -> Any:
+    """Return the table or picture in a file; None for other files."""
+    from neuraxis.assets.attachments import read_attachment
+
+    path = Path(file).expanduser()
+    if not path.is_file():
+        return None
+    found = read_attachment(path)
+    return None if isinstance(found, str | bytes) else found
 
 
 def _takes_any(name: str, spec: CommandSpec) -> bool:

@@ -294,12 +294,17 @@ def pairs_of(texts: Iterable[str], option: str = "") -> list[tuple[str, str]]:
 
 
 def to_load(name: str, given: Sequence[str]) -> str:
-    """Return advice to name a plugin's file, unless -p did.
+    """Return advice to name a plugin with -p, unless -p did.
 
     Args:
-        name: the plugin or tool that was not found; its file may be here.
+        name: the plugin or tool that was not found; its file may be here, or it comes
+            with the package.
         given: the plugins of -p.
     """
+    from neuraxis.plugins.loader import builtin_names
+
+    if name in builtin_names():
+        return f" It comes with the package: add -p neuraxis:{name}"
     paths = [path for path in (f"{name}.py", name) if name and Path(path).exists()]
     if given and not paths:
         return ""
