@@ -63,6 +63,13 @@ PAGES: dict[str, Page] = {
     ),
     "/comment": (200, "text/html", b"<p>a</p><!-- a <script> --><p>b</p><!--><p>c"),
     "/icon": (200, "text/html", b'<p>a</p><svg class="i"/><p>b</p>'),
+    "/form": (
+        200,
+        "text/html",
+        b"<form><label>Name<input name=n></label>"
+        b"<select><option>Red<option>Blue</select></form>",
+    ),
+    "/in_form": (200, "text/html", b"<form>" + b"<p>a long page</p>" * 9000),
     "/entities": (200, "text/html", b"<a href='/x?a&amp;b'>&#252;</a>" + ENTITIES),
     "/meta16": (200, "text/html", '<meta charset="utf-16"><p>grüß'.encode()),
     "/untyped": (200, "", "<!-- x --> <!DOCTYPE html><p>grüß".encode()),
@@ -147,12 +154,18 @@ def test_charset_of_the_page_itself(fetch: Callable[[str], str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), [("/comment", "a\n\nb\n\nc"), ("/icon", "a\n\nb")]
+    ("path", "text"),
+    [
+        ("/comment", "a\n\nb\n\nc"),
+        ("/icon", "a\n\nb"),
+        ("/form", "Name Red Blue"),
+        ("/in_form", "\n\n".join(["a long page"] * 9000)),
+    ],
 )
 def test_nothing_is_dropped_but_what_a_browser_hides(
     path: str, text: str, fetch: Callable[[str], str]
 ) -> None:
-    """A tag in a comment opens nothing, and a tag may close itself."""
+    """A tag in a comment opens nothing; a form, or a page in one, has words."""
     pytest.importorskip("trafilatura")
     pytest.importorskip("html_to_markdown")
     assert text == fetch(path)

@@ -197,7 +197,12 @@ def _from_html(html: str, url: str) -> str:
     # Frames become links, as iframes do.
     html = links_shown(_DROPPED.sub(" ", html))
     options = converter.ConversionOptions(
-        base_url=url, extract_metadata=False, skip_images=True, max_depth=200
+        base_url=url,
+        extract_metadata=False,
+        skip_images=True,
+        max_depth=200,
+        # some sites put a whole page into a form
+        preprocessing=converter.PreprocessingOptions(remove_forms=False),
     )
     markdown = str(converter.convert(html, options).content or "")
     if html.count("<") > MOST_TAGS or len(html) > MOST_CHARACTERS:
