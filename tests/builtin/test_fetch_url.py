@@ -69,7 +69,7 @@ PAGES: dict[str, Page] = {
         b"<form><label>Name<input name=n></label>"
         b"<select><option>Red<option>Blue</select></form>",
     ),
-    "/in_form": (200, "text/html", b"<form>" + b"<p>a long page</p>" * 9000),
+    "/in_form": (200, "text/html", b"<form>" + b"<p>a long page</p>" * 11000),
     "/entities": (200, "text/html", b"<a href='/x?a&amp;b'>&#252;</a>" + ENTITIES),
     "/meta16": (200, "text/html", '<meta charset="utf-16"><p>grüß'.encode()),
     "/untyped": (200, "", "<!-- x --> <!DOCTYPE html><p>grüß".encode()),
@@ -159,7 +159,7 @@ def test_charset_of_the_page_itself(fetch: Callable[[str], str]) -> None:
         ("/comment", "a\n\nb\n\nc"),
         ("/icon", "a\n\nb"),
         ("/form", "Name Red Blue"),
-        ("/in_form", "\n\n".join(["a long page"] * 9000)),
+        ("/in_form", "\n\n".join(["a long page"] * 11000)),
     ],
 )
 def test_nothing_is_dropped_but_what_a_browser_hides(
