@@ -168,7 +168,9 @@ def _reader() -> Callable[[], str]:
     history = folder / "chat_history"
     history.touch(mode=0o600)
     words = WordCompleter([*_COMMANDS, *_END], sentence=True)
-    editor = PromptSession[str](history=FileHistory(str(history)), completer=words)
+    editor = PromptSession[str](
+        history=FileHistory(str(history)), completer=words, enable_suspend=True
+    )
     return lambda: editor.prompt("> ")
 
 
@@ -269,6 +271,8 @@ def _undo(talk: Conversation, rest: str) -> None:
 def _retry(talk: Conversation, rest: str) -> None:
     if talk.last:
         talk.take(talk.last)
+    else:
+        echo("no request was sent yet", err=True)
 
 
 def _pending(talk: Conversation, rest: str) -> None:

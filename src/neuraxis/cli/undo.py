@@ -250,5 +250,9 @@ def show_undone(undone: Undone) -> int:
             text = " (as somebody left it during the run)" if during else ""
             echo(f"{what}: {one_line(name)}{text}")
     if not undone.run:
-        echo("nothing to undo: no run of this conversation changed a file", err=True)
+        echo(
+            "nothing to undo: no run of this conversation changed a file, or each that "
+            "did is undone",
+            err=True,
+        )
     return 1 if undone.changed_since or undone.lost or undone.refused else 0
