@@ -122,6 +122,19 @@ def test_ctrl_z_at_the_prompt_is_no_character_of_the_line(chat: Terminal) -> Non
     assert chat.end() == 0
 
 
+def test_a_history_that_cannot_be_written_prevents_no_chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with a system error, also where the journal was in memory."""
+    (tmp_path / "data").touch()  # a file where the folder would be
+    monkeypatch.setenv("NEURAXIS_HOME", str(tmp_path))
+    terminal = Terminal(tmp_path, "chat", "--journal", "memory")
+    terminal.wait("> ")
+    terminal.type(b"\x04")
+    assert terminal.end() == 0
+    terminal.close()
+
+
 def test_ctrl_d_at_a_question_is_a_no_on_a_line_of_its_own(chat: Terminal) -> None:
     """It is no end of the conversation, and nothing is run."""
     chat.wait("> ")
