@@ -109,6 +109,32 @@ def test_ctrl_c_at_the_prompt_drops_the_line_and_twice_ends(chat: Terminal) -> N
     assert "Traceback" not in chat.seen
 
 
+def test_ctrl_z_at_the_prompt_is_no_character_of_the_line(chat: Terminal) -> None:
+    """It was typed into the request. Here nothing stops: no shell would continue it."""
+    chat.wait("> ")
+    chat.type(b"/ret\x1a")
+    chat.type(b"ry\r")
+    chat.wait("no request was sent yet")
+    chat.wait("> ")
+    chat.type(b"/undo\r")
+    chat.wait("no run of this conversation changed a file, or each that")
+    chat.type(b"\x04")
+    assert chat.end() == 0
+
+
+def test_a_history_that_cannot_be_written_prevents_no_chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with a system error, also where the journal was in memory."""
+    (tmp_path / "data").touch()  # a file where the folder would be
+    monkeypatch.setenv("NEURAXIS_HOME", str(tmp_path))
+    terminal = Terminal(tmp_path, "chat", "--journal", "memory")
+    terminal.wait("> ")
+    terminal.type(b"\x04")
+    assert terminal.end() == 0
+    terminal.close()
+
+
 def test_ctrl_d_at_a_question_is_a_no_on_a_line_of_its_own(chat: Terminal) -> None:
     """It is no end of the conversation, and nothing is run."""
     chat.wait("> ")

@@ -253,8 +253,10 @@ def test_undo_says_what_it_undoes_before_it_asks(
     heading, *lost, asked = undone.stderr.splitlines()
     assert heading.startswith('undoing "write a.md" of session ')
     assert lost == ["    lines lost from a.md (1 of 2):", "    - mine"]
-    assert asked.startswith("a.md was changed after the run. Overwrite it? [y/N]")
+    assert asked.startswith("a.md was changed after the run. Undo it all the same? [")
     assert file.read_text("utf-8").startswith("old\nmine")
+    undone = neuraxis("undo", "--journal", "j.db", stdin="")  # Ctrl-D is a no
+    assert undone.stdout.startswith("kept, changed after the run")
     undone = neuraxis("undo", "--journal", "j.db", stdin="y\n")
     assert undone.stderr.count("undoing ") == 1
     assert file.read_text("utf-8") == "old\n"

@@ -161,3 +161,22 @@ def test_R5_beside_a_pipe_questions_are_asked_on_the_terminal(
     os.close(slave)
     (ended,) = [event for event in events if event["type"] == "call_finished"]
     assert ended["status"] == status
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+@pytest.mark.parametrize("command", ["run hi", "chat"])
+def test_a_closed_stream_is_an_empty_one(
+    tmp_path: Path, closed: str, command: str
+) -> None:
+    """As under a service: it was an internal error."""
+    (tmp_path / "m.yaml").write_text("- Said.\n", encoding="utf-8")
+    text = f'"$0" -m neuraxis {command} -m scripted:m.yaml --journal memory {closed}'
+    done = subprocess.run(
+        ["sh", "-c", text, sys.executable],
+        cwd=tmp_path, input="hi\n", capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, "error" in done.stderr) == (0, False)
+    assert done.stdout.count("Said.") == (
+        closed != ">&-" and (command, closed) != ("chat", "<&-")
+    )

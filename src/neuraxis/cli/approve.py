@@ -14,6 +14,8 @@ import sys
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, cast
 
+import click
+
 from neuraxis.cli.display.text import columns, echo, folded, height
 from neuraxis.formatting import visible
 from neuraxis.specs import Json
@@ -48,6 +50,17 @@ def _terminal() -> IO[str]:
     if os.name != "posix":
         raise OSError("the terminal has no name here")
     return open("/dev/tty", encoding="utf-8", errors="replace")
+
+
+def confirm(text: str) -> bool:
+    """Ask for a yes on standard input, whose end is a no."""
+    try:
+        return click.confirm(text, default=False, err=True)
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise  # Ctrl-C
+        echo(err=True)
+        return False
 
 
 async def ask_on_terminal(question_event: ApprovalAsked) -> bool | str:

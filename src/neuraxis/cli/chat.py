@@ -156,19 +156,22 @@ def _reader() -> Callable[[], str]:
     try:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.completion import WordCompleter
-        from prompt_toolkit.history import FileHistory
+        from prompt_toolkit.history import FileHistory, InMemoryHistory
     except ImportError:
         with contextlib.suppress(ImportError):  # Windows
             __import__("readline")
         return lambda: input("> ")
     from neuraxis.settings import user_dir
 
-    folder = user_dir("data")
-    folder.mkdir(parents=True, exist_ok=True)
-    history = folder / "chat_history"
-    history.touch(mode=0o600)
+    file = user_dir("data") / "chat_history"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        history = FileHistory(str(file))
+    except OSError:  # no reason to refuse the conversation
+        history = InMemoryHistory()
     words = WordCompleter([*_COMMANDS, *_END], sentence=True)
-    editor = PromptSession[str](history=FileHistory(str(history)), completer=words)
+    editor = PromptSession[str](history=history, completer=words, enable_suspend=True)
     return lambda: editor.prompt("> ")
 
 
@@ -269,6 +272,8 @@ def _undo(talk: Conversation, rest: str) -> None:
 def _retry(talk: Conversation, rest: str) -> None:
     if talk.last:
         talk.take(talk.last)
+    else:
+        echo("no request was sent yet", err=True)
 
 
 def _pending(talk: Conversation, rest: str) -> None:

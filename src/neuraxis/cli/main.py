@@ -86,6 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
     With NEURAXIS_TRACEBACK=1 an error that this package did not foresee is shown
     whole, for a bug report.
     """
+    _open_streams()
     _escape_unencodable()
     _print_logs()
     signals.install()
@@ -136,6 +137,16 @@ def _suggest_group(error: click.ClickException) -> None:
     for group in cli.commands.values():
         if name and isinstance(group, click.Group) and name[1] in group.commands:
             echo(f"Did you mean: neuraxis {group.name} {name[1]}", err=True)
+
+
+def _open_streams() -> None:
+    """Open the null device for each standard stream that is closed.
+
+    A file that is opened later would get its descriptor, and what a plugin prints.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - to the end
 
 
 def _escape_unencodable() -> None:

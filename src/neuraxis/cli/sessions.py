@@ -273,6 +273,8 @@ def _confirm_deletion(info: SessionInfo, is_somebody_there: bool) -> None:
     Raises:
         ConfigError: the user declines, or cannot be asked.
     """
+    from neuraxis.cli.approve import confirm
+
     session = one_line(info.session)
     if not is_somebody_there:
         raise ConfigError(
@@ -282,7 +284,7 @@ def _confirm_deletion(info: SessionInfo, is_somebody_there: bool) -> None:
     text = (
         f"Delete session {session} ({counted(info.events, 'event')}{title}) for good?"
     )
-    if not click.confirm(text, default=False, err=True):
+    if not confirm(text):
         raise ConfigError(f"session {session} was not deleted")
 
 

@@ -226,14 +226,13 @@ def _workspace(events: Sequence[Event | Unknown]) -> Path:
 
 
 def _agrees(name: str, lost: Iterable[str]) -> bool:
-    from neuraxis.cli.approve import is_somebody_there
+    from neuraxis.cli.approve import confirm, is_somebody_there
 
     if not is_somebody_there():
         return False
     for line in lost:
         echo(f"    {one_line(line)}", err=True)
-    text = f"{one_line(name)} was changed after the run. Overwrite it?"
-    return click.confirm(text, default=False, err=True)
+    return confirm(f"{one_line(name)} was changed after the run. Undo it all the same?")
 
 
 def show_undone(undone: Undone) -> int:
@@ -250,5 +249,9 @@ def show_undone(undone: Undone) -> int:
             text = " (as somebody left it during the run)" if during else ""
             echo(f"{what}: {one_line(name)}{text}")
     if not undone.run:
-        echo("nothing to undo: no run of this conversation changed a file", err=True)
+        echo(
+            "nothing to undo: no run of this conversation changed a file, or each that "
+            "did is undone",
+            err=True,
+        )
     return 1 if undone.changed_since or undone.lost or undone.refused else 0

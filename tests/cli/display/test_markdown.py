@@ -46,6 +46,19 @@ def test_n8_lines_stay_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [inert(line).strip() for line in seen.splitlines()] == ["Sum", "one", "two"]
 
 
+def test_n8_blocks_are_one_blank_line_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between a list and a table there were three."""
+    blocks = ["Here:", "1. a\n2. b", "| a |\n|---|\n| 1 |", "```\nx\n```", "`y`"]
+    screen = _Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    for block in blocks:
+        print_markdown(f"{block}\n\n", after=block != blocks[0])
+    lines = [inert(line).strip() for line in screen.getvalue().splitlines()]
+    assert lines.count("") == 4
+    assert "Here:\n\n1 a\n2 b\n\na\n" in "\n".join(lines)
+    assert "\n1\n\nx\n\ny" in "\n".join(lines)
+
+
 def test_n8_words_are_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines end between words."""
     monkeypatch.setenv("COLUMNS", "40")

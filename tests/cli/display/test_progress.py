@@ -58,6 +58,13 @@ def test_prose_is_shown_as_it_comes_and_once(tmp_path: Path) -> None:
     assert screen.count("Once upon a time.") == 1
 
 
+def test_the_cursor_stays_visible_beside_the_spinner(tmp_path: Path) -> None:
+    """After Ctrl-Z or a kill the shell had none."""
+    (tmp_path / "m.yaml").write_text("- text: Said.\n  delay: 0.3\n", encoding="utf-8")
+    screen = _on_a_terminal(["run", "-m", "scripted:m.yaml", "tell"], tmp_path)
+    assert "\x1b[?25l\x1b[?25h" in screen
+
+
 @pytest.mark.parametrize(
     ("reply", "shown"),
     [

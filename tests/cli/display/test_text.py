@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 import neuraxis.cli
 from neuraxis.cli.display.text import (
@@ -106,6 +107,16 @@ def test_a_message_breaks_between_words() -> None:
         "  why: it is not  the user's own"
     )
     assert folded(" " * 25 + "word " * 12, 60)[1].startswith(" " * 27 + "word")
+
+
+def test_a_wide_character_takes_two_cells() -> None:
+    """A page of a question had twice its lines: the terminal lost its beginning."""
+    text = "  to = " + "日本語の長い文章です" * 20
+    pieces = folded(text, 39, exact=True)
+    assert all(cell_len(piece) <= 40 for piece in pieces)
+    assert "".join(piece.removeprefix("    ") for piece in pieces) == text
+    assert folded("한국어 문장 하나 더", 20) == ["한국어 문장 하나 더"]
+    assert folded("한국어 문장 하나 더 길", 20) == ["한국어 문장 하나 더", "  길"]
 
 
 class _Screen(io.StringIO):

@@ -53,12 +53,15 @@ def print_markdown(text: str, *, after: bool = False) -> None:
 
     console = Console(file=out, highlight=False)
     rendered = Markdown(_with_breaks(text), hyperlinks=False, code_theme="ansi_dark")
+    lines = console.render_lines(rendered, pad=False)
+    # a list or table brings blank lines of its own
+    for end in (0, -1):
+        while lines and not any(part.text.strip() for part in lines[end]):
+            lines.pop(end)
     # entities such as &#8238; become characters only in the rendering
+    parts = [part for line in lines for part in (*line, Segment.line())]
     console.print(
-        Segments(
-            Segment(inert(part.text), part.style, part.control)
-            for part in console.render(rendered)
-        )
+        Segments(Segment(inert(part.text), part.style, part.control) for part in parts)
     )
 
 

@@ -273,6 +273,7 @@ class Live:
         if self._status is None:
             self._status = self._console.status(line)
             self._status.start()
+            self._console.show_cursor(True)  # after Ctrl-Z the shell needs it
         else:
             self._status.update(line)
 

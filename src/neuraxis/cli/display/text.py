@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import textwrap
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,6 +39,8 @@ _ESCAPES = re.compile(
 
 _COLUMNS, _LINES = 80, 24
 """Size of the terminal if it is unknown."""
+_FILLER = "\0"
+"""Second cell of a wide character; inert text has none."""
 _WORD = 12
 """Maximum characters of a word that is never broken in a table."""
 
@@ -61,13 +64,13 @@ def folded(
 
     Args:
         text: one or more lines.
-        width: in characters.
+        width: in cells of the terminal.
         exact: break long words, too, and keep all spaces.
         indented: how much further than the line its other pieces are.
     """
     width = max(20, width)
     pieces: list[str] = []
-    for line in text.split("\n"):
+    for line in map(_with_fillers, text.split("\n")):
         indent = min(width // 2, len(line) - len(line.lstrip(" ")) + indented)
         pieces += [line] if len(line) <= width else textwrap.wrap(
             line,
@@ -79,7 +82,17 @@ def folded(
             expand_tabs=False,
             replace_whitespace=False,
         )  # fmt: skip
-    return pieces
+    return [piece.replace(_FILLER, "") for piece in pieces]
+
+
+def _with_fillers(line: str) -> str:
+    """Return a line with a filler behind each wide character."""
+    if line.isascii():
+        return line
+    return "".join(
+        character + _FILLER * (unicodedata.east_asian_width(character) in "FW")
+        for character in line
+    )
 
 
 def least_width(texts: list[str], *, is_whole: bool) -> int:

@@ -26,6 +26,7 @@ from neuraxis.messages import Chunk, Prompt
 from neuraxis.models.gguf.engine import Engine, Setup, engine_of
 from neuraxis.models.gguf.files import file_of
 from neuraxis.models.http.answers import ServerError
+from neuraxis.models.http.server_hints import refusal
 from neuraxis.models.http.settings import Options, integer, options_for
 from neuraxis.models.openai.request import request_body
 from neuraxis.models.openai.stream import Frames
@@ -133,7 +134,7 @@ class GgufModel:
         kind = ModelBroken
         if isinstance(error, ServerError) and error.status == 400:
             kind = ModelRefused
-        return kind(f"{self.name}: {error}")
+        return kind(f"{self.name}: {error}{refusal(str(error))}")
 
 
 def from_name(rest: str, settings: Settings) -> GgufModel:
