@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -192,3 +193,45 @@ def test_R5_processes_of_before_are_spared() -> None:
             assert second.wait(5) == -signal.SIGTERM
         assert first.poll() is None
         first.kill()
+
+
+@pytest.mark.parametrize("typed", [b"", b"half a li", b"hi\r"])
+def test_R5_a_closed_terminal_ends_a_chat(tmp_path: Path, typed: bytes) -> None:
+    """The signal comes while the line editor handles the terminal's end."""
+    pty = pytest.importorskip("pty")
+    pytest.importorskip("prompt_toolkit")
+    (tmp_path / "m.yaml").write_text('["Done."]', encoding="utf-8")
+    words = ("chat", "--no-builtin", "-m", "scripted:m.yaml", "--journal", "j.db")
+    command = (sys.executable, "-m", "neuraxis", *words)
+    env = {**os.environ, "NEURAXIS_HOME": str(tmp_path), "TERM": "xterm"}
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execve(sys.executable, command, env)
+    try:
+        _read_until(terminal, b"for help")
+        time.sleep(0.5)  # the line editor is ready
+        os.write(terminal, typed)
+        os.close(terminal)
+        ended: list[int] = []
+        _wait(lambda: bool(ended) or _has_ended(pid, ended), 20)
+        assert ended == [128 + signal.SIGHUP]
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+
+
+def _read_until(terminal: int, wanted: bytes) -> None:
+    shown = b""
+    until = time.monotonic() + 60
+    while wanted not in shown and time.monotonic() < until:
+        if select.select([terminal], [], [], 0.2)[0]:
+            shown += os.read(terminal, 4000)
+    assert wanted in shown
+
+
+def _has_ended(pid: int, codes: list[int]) -> bool:
+    found, status = os.waitpid(pid, os.WNOHANG)
+    if found:
+        codes.append(os.waitstatus_to_exitcode(status))
+    return found != 0

@@ -16,6 +16,7 @@ from neuraxis.cli.continue_session import resume_options, session_to_continue
 from neuraxis.cli.display.text import echo, one_line
 from neuraxis.cli.options import Choices, session_options, settings_of
 from neuraxis.cli.run import ask, open_session, question_lines
+from neuraxis.cli.signals import cancelled_by_signals, run_to_end
 from neuraxis.errors import ConfigError, NeuraxisError
 from neuraxis.formatting import why_unusable
 
@@ -172,7 +173,19 @@ def _reader() -> Callable[[], str]:
         history = InMemoryHistory()
     words = WordCompleter([*_COMMANDS, *_END], sentence=True)
     editor = PromptSession[str](history=history, completer=words, enable_suspend=True)
-    return lambda: editor.prompt("> ")
+
+    def read() -> str:
+        lines: list[str] = []
+
+        async def typed() -> None:
+            # raised inside the editor's callbacks, a signal would be lost
+            with cancelled_by_signals():
+                lines.append(await editor.prompt_async("> "))
+
+        run_to_end(typed())
+        return lines[0]
+
+    return read
 
 
 def _help(talk: Conversation, rest: str) -> None:
