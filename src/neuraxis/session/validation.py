@@ -414,7 +414,7 @@ def check_deps(
         ConfigError: `deps` is missing or of another class.
     """
     how = "as in run(text, deps=...) or resume(deps=...)"
-    if deps_class is not None and not isinstance(deps, deps_class):
+    if deps_class is not None and not _is_of(deps, deps_class):
         refuse("deps", f"{deps_class.__name__}, {how}", deps)
     for command in commands:
         if command is not None and not isinstance(deps, command.deps):
@@ -424,6 +424,13 @@ def check_deps(
             )
             target = f"{command.plugin.name}.{command.spec.name}"
             refuse("deps", f"{name}, for the Context of {target}, {how}", deps)
+
+
+def _is_of(deps: Any, deps_class: type[Any]) -> bool:
+    try:
+        return isinstance(deps, deps_class)
+    except TypeError:  # Any, or a protocol or mapping that is not checked when run
+        return True
 
 
 def check_description(text: Any) -> None:
