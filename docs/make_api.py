@@ -78,7 +78,7 @@ _FURTHER = {
     "ModelTimeout": ("errors", _ERRORS),
     "ModelBroken": ("errors", _ERRORS),
     "ScriptedModel": ("models.scripted", _TESTING),
-    "ScriptedReply": ("models.scripted", "a reply of a `ScriptedModel`"),
+    "ScriptedReply": ("models.scripted", _TESTING),
     "call": ("testing", _TESTING),
     "check_plugin": ("testing", _TESTING),
     "prompt_of": ("testing", _TESTING),

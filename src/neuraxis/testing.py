@@ -28,7 +28,7 @@ from neuraxis.dialects.native.dialect import Native
 from neuraxis.errors import ConfigError, ManifestError, ManifestProblem
 from neuraxis.formatting import quote
 from neuraxis.messages import Call, CallError, Completion, Result
-from neuraxis.models.scripted import ScriptedModel
+from neuraxis.models.scripted import ScriptedModel, ScriptedReply
 from neuraxis.planning.build import build
 from neuraxis.plugins.functions.source_location import Spot, spot_of
 from neuraxis.plugins.loader import as_given, load_plugin, without_code
@@ -60,6 +60,7 @@ OUTWARD = DEEDS | _stems(
 
 __all__ = [
     "ScriptedModel",
+    "ScriptedReply",
     "call",
     "check_plugin",
     "golden",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from typing import Any
 from unittest.mock import Mock
 
@@ -170,6 +171,17 @@ def test_an_object_that_raises_is_no_failure_of_its_command() -> None:
     with Session(model=model, plugins=[connect]) as session:
         (result,) = session.run_sync("go").calls
     assert (result.status, result.stored) == ("done", True)
+
+
+def test_a_lazy_table_is_not_resolved() -> None:
+    """Its schema may take reading a file; polars warns of each look at it."""
+    polars = pytest.importorskip("polars")
+    lazy = polars.DataFrame({"a": [1]}).lazy()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert describe(lazy) == "<class 'polars.lazyframe.frame.LazyFrame'>"
+        size_of(lazy)
+    assert warned == []
 
 
 def test_a_wide_table_is_told_in_bounds() -> None:

@@ -64,6 +64,17 @@ async def test_asking_past_the_end() -> None:
         model.finish()
 
 
+async def test_each_question_past_the_end_counts_the_same_replies() -> None:
+    """The number is that of the script, not of the questions."""
+    for script, count in (([], "no replies"), (["one"], "1 reply")):
+        model = ScriptedModel(script)
+        for _ in script:
+            await complete(model, asking())
+        for _ in range(2):
+            with pytest.raises(ModelUnavailable, match=f"the script has {count} and"):
+                await complete(model, asking())
+
+
 async def test_replies_that_are_left_over() -> None:
     """`finish` says how many and which."""
     model = ScriptedModel(["one", "two", "three"])

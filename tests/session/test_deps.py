@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TypedDict
 
 import pytest
 
@@ -110,6 +110,10 @@ class Sells(Protocol):
     def sell(self) -> None: ...
 
 
+class Prices(TypedDict):
+    pen: int
+
+
 @command(effects="read")
 def noted(context: Context[Annotated[Shop, "the one in town"]]) -> str:
     """Who is at work."""
@@ -141,6 +145,13 @@ def test_what_python_cannot_compare_when_run_is_not_compared(
 ) -> None:
     """None, the first of a union, would hide the rest of it."""
     assert call_once(function, function.__name__, deps=given).value == value
+
+
+@pytest.mark.parametrize("deps", [Sells, Prices, Any])
+def test_nor_is_what_the_session_says(deps: Any) -> None:
+    """A protocol, a `TypedDict` and `Any` are classes, too."""
+    with _session("ok", deps=deps, plugins=[]) as session:
+        assert session.run_sync("go", deps={"pen": 3}).text == "ok"
 
 
 def test_a_command_may_do_without() -> None:

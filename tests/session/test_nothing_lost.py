@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Context, Policy, Session, command
-from neuraxis.errors import ConfigError, SessionBusy
+from neuraxis.errors import ConfigError, NoSuchSession, SessionBusy
 from neuraxis.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -169,7 +169,7 @@ def test_opening_where_there_is_no_session_makes_no_file(tmp_path: Path) -> None
     before = sorted(tmp_path.rglob("*"))
     typo = tmp_path / "typo" / "path.db"
     for path, id, more in [(typo, "s", "no such file"), (journal, "t", "--journal")]:
-        with pytest.raises(ConfigError) as raised:
+        with pytest.raises(NoSuchSession) as raised:
             Session.open(id, **options(tmp_path, journal=path))
         for part in (f"{id!r} is not in the journal {path}", more):
             assert part in str(raised.value)

@@ -176,6 +176,7 @@ def test_what_may_be_asked_for(wanted: Any, written: str, made: Any) -> None:
         ('{"number": "R7", "total": 1}', "due"),
         ('{"number": "7", "total": 1, "due": "2026-01-31"}', "ours begin with R"),
         ("It is R7.", "found no JSON"),
+        ('{"number": "R7"} or {"number": "R8"}', "found several JSON values in"),
     ],
 )
 def test_what_is_wrong_is_told_and_mended(wrong: str, told: str) -> None:

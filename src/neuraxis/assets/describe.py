@@ -110,8 +110,9 @@ def _own_size(value: Any) -> int:
     usage = getattr(value, "memory_usage", None)  # pandas
     if callable(usage):
         return int(cast("Any", usage(deep=False)).sum())
-    width, height = getattr(value, "width", None), getattr(value, "height", None)
-    if isinstance(width, int) and isinstance(height, int):  # PIL
+    if isinstance(height := getattr(value, "height", None), int) and isinstance(
+        width := getattr(value, "width", None), int
+    ):  # PIL
         return width * height * len(getattr(value, "getbands", lambda: "x")())
     return _UNKNOWN
 
@@ -149,18 +150,20 @@ def detail_of(value: Any) -> str:
 
 
 def _detail(value: Any) -> str:
-    """Describe a native object by duck type, without importing its library."""
-    columns = getattr(value, "columns", None)
+    """Describe a native object by duck type, without importing its library.
+
+    What costs something to read, as the columns of a lazy table do, is read last.
+    """
     shape = getattr(value, "shape", None)
-    if columns is not None and _is_pair(shape):
+    if _is_pair(shape) and getattr(value, "columns", None) is not None:
         return _table(value, cast("tuple[int, int]", shape))
     dtype = getattr(value, "dtype", None)
     if dtype is not None and isinstance(shape, tuple):
         description = f"shape {shape}, {dtype}, {size_text(size_of(value))}"
         return description[: 2 * TEXT]
-    schema, rows = getattr(value, "schema", None), getattr(value, "num_rows", None)
-    if schema is not None and isinstance(rows, int):  # pyarrow
-        names = cast("Sequence[str]", schema.names)
+    rows = getattr(value, "num_rows", None)
+    if isinstance(rows, int) and hasattr(value, "schema"):  # pyarrow
+        names = cast("Sequence[str]", value.schema.names)
         return (
             f"{counted(rows, 'row')}, {counted(len(names), 'column')}: {_names(names)}"
         )

@@ -53,9 +53,10 @@ class Failover:
         `ModelError.again`: the next request goes to another model.
 
         Raises:
-            ModelError: the last model's error; earlier ones are in notes.
+            ModelError: the last model's error, which tells the earlier ones, too.
         """
         order = self._order()
+        failed = ""
         for place, index in enumerate(order):
             model = self._models[index]
             has_output = False
@@ -79,7 +80,10 @@ class Failover:
                 if has_output:
                     error.again = error.again or len(order) > 1
                 if has_output or place == len(order) - 1:
+                    # no reply means no notes, so the error is all that is read
+                    error.args = (f"{error}{failed}",)
                     raise error  # noqa: B904 - it has its cause
+                failed += f"; before it, {model.name} failed: {error}"
                 following = self._models[order[place + 1]].name
                 note = f"{model.name} failed, {following} is asked: {error}"
             yield Chunk(note=note)

@@ -186,7 +186,8 @@ class ScriptedModel:
         if self._function is not None:
             return read_reply(self._function(prompt), place)
         if number >= len(self._replies):
-            replies = "1 reply" if number == 1 else f"{number or 'no'} replies"
+            count = len(self._replies)
+            replies = "1 reply" if count == 1 else f"{count or 'no'} replies"
             self._problem = ModelUnavailable(
                 f"{self.name.removesuffix(':')}: the script has {replies} and was "
                 f"asked for one more. The last message was {_last(prompt)}"

@@ -34,7 +34,7 @@ from neuraxis.session.event_sink import EventSink
 from neuraxis.session.inherit import Inherited, inherit, session_started, within_parent
 from neuraxis.session.load_plugins import build_registry, build_shortlist, choose_shown
 from neuraxis.session.options import Approver, Options, SessionArguments, as_async
-from neuraxis.session.past.call_ids import CallIds, session_key
+from neuraxis.session.past.call_ids import CallIds, plan_key, session_key
 from neuraxis.session.prompt import Instructions, Prompts
 from neuraxis.session.run import Run, RunLock, await_all, check_open, run_in_loop
 from neuraxis.session.watch import Watch, WatchFailed, guard_watch
@@ -420,7 +420,8 @@ class Session(Generic[Out]):
 
         validation.check_calls(calls, watch, on_error)
         config = within_parent(self._config, self._outer, deps, self._deps, calls)
-        config = replace(config, on_error=on_error or config.on_error)
+        key = plan_key(config.key, params)
+        config = replace(config, on_error=on_error or config.on_error, key=key)
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         try:
             self._announce(emit)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
 from typing import Any, TypeVar, cast, get_args
 
-from neuraxis.errors import ConfigError
+from neuraxis.errors import ConfigError, NoSuchSession
 from neuraxis.execution.budget import Budget
 from neuraxis.formatting import (
     check_flag,
@@ -321,7 +321,8 @@ def _check_journal_named(session: str, journal: Any, options: Any) -> None:
     Opening it would make the file.
 
     Raises:
-        ConfigError: the journal is in memory, or there is no such file.
+        ConfigError: the journal is in memory.
+        NoSuchSession: there is no such file.
     """
     if journal in (None, "memory"):
         raise ConfigError(
@@ -330,7 +331,7 @@ def _check_journal_named(session: str, journal: Any, options: Any) -> None:
         )
     reopens = getattr(options, "reopen", False)
     if isinstance(journal, str | Path) and not (reopens or Path(journal).exists()):
-        raise ConfigError(
+        raise NoSuchSession(
             f"session {session!r} is not in the journal {Path(journal).absolute()}: "
             "there is no such file; name the one that holds it, or begin a session "
             "with Session(id=…)"
@@ -413,7 +414,7 @@ def check_deps(
         ConfigError: `deps` is missing or of another class.
     """
     how = "as in run(text, deps=...) or resume(deps=...)"
-    if deps_class is not None and not isinstance(deps, deps_class):
+    if deps_class is not None and not _is_of(deps, deps_class):
         refuse("deps", f"{deps_class.__name__}, {how}", deps)
     for command in commands:
         if command is not None and not isinstance(deps, command.deps):
@@ -423,6 +424,13 @@ def check_deps(
             )
             target = f"{command.plugin.name}.{command.spec.name}"
             refuse("deps", f"{name}, for the Context of {target}, {how}", deps)
+
+
+def _is_of(deps: Any, deps_class: type[Any]) -> bool:
+    try:
+        return isinstance(deps, deps_class)
+    except TypeError:  # Any, or a protocol or mapping that is not checked when run
+        return True
 
 
 def check_description(text: Any) -> None:

@@ -311,6 +311,10 @@ def test_what_cannot_be_used_is_told_with_its_reason() -> None:
     assert "get_odd" in plugin.commands
     with pytest.raises(ManifestError, match=r"no operation can be used[\s\S]*/bad"):
         openapi({"openapi": "3.0.0", "paths": {"/bad": {"$ref": "#/nowhere"}}})
+    with pytest.raises(ManifestError, match=r"a command \(of include=\['none\*'\]\)$"):
+        openapi(pets(), include=["none*"])
+    with pytest.raises(ManifestError, match=r"as a command$"):
+        openapi({"openapi": "3.0.0", "paths": {}})
 
 
 @pytest.mark.parametrize(

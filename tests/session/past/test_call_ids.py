@@ -23,6 +23,7 @@ from neuraxis.events import (
 from neuraxis.journal.memory import MemoryJournal
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
+from neuraxis.planning.load import read_plan
 from neuraxis.session.past.call_ids import CallIds
 
 ASKS = Policy(rules=[Rule(verdict="ask", target="pay.*")])
@@ -218,6 +219,32 @@ def test_report_a3_an_id_of_the_models_is_refused(tmp_path: Path) -> None:
     assert paid[3:] == [("a2", 7), ("c1", 1), ("a3", 6)]
     assert PAID[0] == PAID[2] == PAID[4]  # other attempts at the same call
     assert len(keys()) == len(PAID) - 2
+
+
+def test_a_saved_plan_with_other_parameters_has_other_keys(tmp_path: Path) -> None:
+    """Its calls have the same ids and written arguments, but pay something else."""
+    saved = read_plan("""
+version: 1
+parameters: {n: integer, more: {type: array, default: []}}
+steps:
+  - {tool: pay, arguments: {n: "{{ params['n'] }}"}}
+  - {tool: pay, for_each: "{{ params['more'] }}", arguments: {n: "{{ item }}"}}
+""")
+
+    def run(session: Session, n: int, *more: int) -> None:
+        params = {"n": n, "more": list(more)}
+        asyncio.run(session.call_all(saved.calls, params=params))
+
+    with Session(ScriptedModel([]), id="s", **given(tmp_path)) as session:
+        run(session, 1)
+        run(session, 2)
+        run(session, 1, 5)
+        run(session, 1, 6)
+    with Session.open("s", model=ScriptedModel([]), **given(tmp_path)) as session:
+        run(session, 1)  # another attempt at the first
+    assert [n for _, n, _ in PAID] == [1, 2, 1, 5, 1, 6, 1]
+    assert PAID[0] == PAID[-1]
+    assert len(keys()) == len(PAID) - 1
 
 
 async def test_report_a3_a_wrong_plan_leaves_its_ids_free(

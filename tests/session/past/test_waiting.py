@@ -300,6 +300,34 @@ def test_without_an_answer_it_waits_on(tmp_path: Path) -> None:
     assert asked(tmp_path) == ["a1", "a2"]
 
 
+def test_a_reopened_session_waits_on_without_an_answer(tmp_path: Path) -> None:
+    """It knows its plan after each `resume`; what was done is not repeated."""
+    calls = plan({"tool": "note", "text": "x"}, a_pay(), a_pay("bob"))
+    with session(tmp_path, calls) as first:
+        first.run_sync("pay them")
+    with session(tmp_path, "All is done.", earlier="s") as later:
+        assert later.resume_sync().outcome == "waiting"
+        later.approve("a2")
+        assert later.resume_sync().outcome == "waiting"
+        later.deny("a3", "he has it already")
+        answer = later.resume_sync()
+        assert (answer.outcome, answer.text) == ("answered", "All is done.")
+    assert paid(tmp_path) == ["note x", "ann 5"]
+    assert asked(tmp_path) == ["a2", "a3"]
+
+
+def test_a_request_after_a_resume_withdraws_the_question(tmp_path: Path) -> None:
+    """The model is told what was done and what was not, as without the `resume`."""
+    with session(tmp_path, plan({"tool": "note", "text": "x"}, a_pay())) as first:
+        first.run_sync("pay")
+    with session(tmp_path, "I see", earlier="s") as later:
+        assert later.resume_sync().outcome == "waiting"
+        later.run_sync("leave it")
+        told = later.history[-3].content
+        assert "noted" in told
+        assert "pay was not run" in told
+
+
 def test_a_question_lapses(tmp_path: Path) -> None:
     """It cannot be answered any more; the model is told."""
     options = Options(approval_seconds=0)

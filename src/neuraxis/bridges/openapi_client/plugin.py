@@ -265,7 +265,9 @@ def _check_any(
     if specs:
         return
     problems = notes.problems()
-    message = f"no operation can be used as a command ({', '.join(include)})"
+    message = "no operation can be used as a command"
+    if tuple(include) != ("*",):
+        message += f" (of include={list(include)})"
     first = ManifestProblem(file=notes.file, message=message)
     raise ManifestError((first, *problems))
 

@@ -7,7 +7,7 @@ is another attempt.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import cast
 
@@ -39,6 +39,14 @@ def session_key(events: Iterable[Event | Unknown], new: str) -> str:
     """
     stored = (event.key for event in events if isinstance(event, SessionStarted))
     return next(filter(None, stored), new)
+
+
+def plan_key(key: str, params: Mapping[str, Json] | None) -> str:
+    """Return that part for a saved plan with these parameters.
+
+    Its calls have the same ids and arguments whatever the parameters are.
+    """
+    return f"{key}{_encoded(dict(params))!r}" if params else key
 
 
 class CallIds(Struct, kw_only=True):
@@ -109,7 +117,12 @@ class CallIds(Struct, kw_only=True):
 
 def _digest(target: Json, arguments: Json) -> int:
     """Hash a call; the hash survives a round trip through the journal."""
+    return hash(_encoded([target, arguments]))
+
+
+def _encoded(value: Json) -> bytes | str:
+    """Return the same text for the same value, in every process."""
     try:
-        return hash(msgspec.json.encode([target, arguments], order="deterministic"))
+        return msgspec.json.encode(value, order="deterministic")
     except (TypeError, ValueError):  # an object without a JSON form
-        return hash(repr((target, arguments)))
+        return repr(value)

@@ -75,7 +75,8 @@ class Output:
         elif self._is_wrapped and self._checked.valid({_VALUE: text}):
             value_read = text  # the type accepts text
         else:
-            return call_errors.wrong_output(f"found no JSON in {quote(text)}")
+            found = "several JSON values" if len(_values(text)) > 1 else "no JSON"
+            return call_errors.wrong_output(f"found {found} in {quote(text)}")
         if self._is_wrapped and set(as_node(value_read) or ()) != {_VALUE}:
             value_read = {_VALUE: value_read}
         value: Any = self._checked.coerce(value_read)[0]
@@ -190,8 +191,12 @@ def _json_of(text: str) -> Value | None:
         value = loads(candidate)
         if isinstance(value, Value):
             return value
-    values = [piece.value for piece in pieces(text) if piece.value is not None]
+    values = _values(text)
     return values[0] if len(values) == 1 else None
+
+
+def _values(text: str) -> list[Value]:
+    return [piece.value for piece in pieces(text) if piece.value is not None]
 
 
 def _describe_error(error: Exception) -> str:
