@@ -42,6 +42,7 @@ from neuraxis.planning.build import MOST_STEPS
         "CALL\n\nThis goes to all. Let me know if I should proceed.",
         "First:\nCALL\nThen:\nCALL\nMay I go ahead?",
         "CALL\n\nShould I look that up?",
+        "CALL\n\nShall I go on?",
         "CALL\n\n(This is only a draft, nothing has been sent.)",
         "CALL\n\nI'm waiting for your OK before doing anything.",
         "CALL\n\nIt is just an example.",
@@ -205,6 +206,29 @@ def test_a_list_of_calls_in_backticks(text: str, verdict: str) -> None:
         reply = read(name, text)
         said = "calls" if reply.calls else "told" if reply.errors else "words"
         assert said == verdict
+
+
+@pytest.mark.parametrize("name", ["intents", "native"])
+def test_fences_of_calls_in_a_models_own_form_all_run(name: str) -> None:
+    """Rule 6: what stands before the second fence is a call, no words."""
+    own = f"<tool_call>\n{CALLS['native']}\n</tool_call>"
+    for first in (own, f"```json\n{own}\n```"):
+        reply = read(name, f"{first}\n```json\n{own}\n```")
+        assert (len(reply.calls), reply.errors) == (2, ())
+
+
+@pytest.mark.parametrize("name", ["intents", "native"])
+@pytest.mark.parametrize("begun", ["{", "[{", "```json\n{", "<tool_call>\n{"])
+def test_D9_a_call_of_which_only_the_bracket_was_written_is_told(
+    name: str, begun: str
+) -> None:
+    """Rule 3: the calls before it do not run either."""
+    own = f"<tool_call>\n{CALLS['native']}\n</tool_call>"
+    reply = read(name, f"{own}\n{begun}")
+    assert reply.calls == ()
+    assert [error.code for error in reply.errors] == ["malformed_reply"]
+    told = read(name, "<tool_call>\n{")
+    assert (told.calls, told.texts, len(told.errors)) == ((), (), 1)
 
 
 def test_between_the_markers_nothing_is_an_example() -> None:

@@ -218,6 +218,27 @@ def test_native_pieces_out_of_turn_end_the_reader() -> None:
     assert len(given) == 1
 
 
+def test_the_same_native_call_twice_under_one_id_is_given_once() -> None:
+    """As in the whole reply; under ids of their own both are meant."""
+
+    def given(*ids: str) -> int:
+        chunks = [
+            Chunk(
+                tool_calls=(
+                    ToolCallDelta(
+                        index=index, id=own, name="SEARCH", arguments='{"query": "x"}'
+                    ),
+                )
+            )
+            for index, own in enumerate(ids)
+        ]
+        return len(_read(_native(), chunks))
+
+    assert given("c", "c") == 1
+    assert given("c", "d") == 2
+    assert given("", "") == 2
+
+
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: (

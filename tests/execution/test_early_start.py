@@ -618,7 +618,7 @@ def test_a_second_try_runs_anew() -> None:
 
 
 def test_what_was_made_of_another_answer_is_made_again() -> None:
-    """The guard answers the second call with the first's result; the third uses it."""
+    """The guard answers a call with an earlier reply's result; the next one uses it."""
     ticks: list[int] = []
 
     @command(effects="read")
@@ -632,8 +632,7 @@ def test_what_was_made_of_another_answer_is_made_again() -> None:
     block = [
         *_pieces(
             {"tool": "tick"},
-            {"tool": "tick"},
-            {"tool": "look", "word": "{{ results[1]['tick'] }}"},
+            {"tool": "look", "word": "{{ results[0]['tick'] }}"},
         ),
         *([" "] * 30),
     ]
@@ -642,7 +641,7 @@ def test_what_was_made_of_another_answer_is_made_again() -> None:
         world = World()
         answer, _ = _run(
             world,
-            Typing(block, ["fine"], waits=3),
+            Typing(_pieces({"tool": "tick"}), block, ["fine"], waits=3),
             plugins=[tick],
             budget=Budget(repeats=1),
             options=Options(on_error="continue", early_start=early),

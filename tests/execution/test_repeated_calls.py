@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -30,45 +31,48 @@ def _run(plugins: list[Any], *replies: str, repeats: int = 2) -> Answer:
     return session.run_sync("go")
 
 
-def test_calls_of_an_earlier_reply_count_where_some_may_overlap() -> None:
-    """Once before and twice now: the second one now waits and is not run."""
-    seen: list[str] = []
+def test_C17_equal_reads_of_one_reply_all_run() -> None:
+    """Three throws of a die are three; one more in a later reply is not made."""
+    thrown: list[int] = []
 
     @command(effects="read")
-    def look(word: str) -> str:
-        """Look."""
-        seen.append(word)
-        return word
+    async def roll_dice() -> int:
+        """Roll a die."""
+        thrown.append(len(thrown) + 1)
+        number = thrown[-1]
+        await asyncio.sleep(0)
+        return number
 
-    one = {"tool": "look", "word": "a"}
-    answer = _run([look], _block(one), _block(one, one))
-    assert seen == ["a", "a"]
-    assert [bool(result.warnings) for result in answer.calls] == [False, False, True]
+    one = {"tool": "roll_dice"}
+    answer = _run([roll_dice], _block(one, one, one), _block(one, one))
+    assert [result.value for result in answer.calls] == [1, 2, 3, 3, 3]
+    warned = [bool(result.warnings) for result in answer.calls]
+    assert warned == [False, False, False, True, True]
 
 
 def test_a_call_by_reference_is_the_same_as_one_written_out() -> None:
-    """What counts is what the command would get; on the loop: threads may overlap."""
+    """What counts is what the command would get."""
     seen: list[int] = []
 
-    @command(effects="none", blocking=False)
+    @command(effects="none")
     def two() -> int:
         """Two."""
         return 2
 
-    @command(effects="none", blocking=False)
+    @command(effects="none")
     def twice(n: int) -> int:
         """Twice."""
         seen.append(n)
         return 2 * n
 
-    calls = [{"tool": "two"}, {"tool": "twice", "n": 2}]
     answer = _run(
         [two, twice],
-        _block(*calls, {"tool": "twice", "n": "{{ results[0] }}"}),
+        _block({"tool": "twice", "n": 2}),
+        _block({"tool": "two"}, {"tool": "twice", "n": "{{ results[0] }}"}),
         repeats=1,
     )
     assert seen == [2]
-    assert [result.value for result in answer.calls] == [2, 4, 4]
+    assert [result.value for result in answer.calls] == [4, 2, 4]
 
 
 def test_B42_a_repeated_answer_is_the_object_too() -> None:
@@ -85,10 +89,11 @@ def test_B42_a_repeated_answer_is_the_object_too() -> None:
         """Take."""
         seen.append(it)
 
-    calls = [{"tool": "give"}, {"tool": "give"}]
+    give_it = {"tool": "give"}
     _run(
         [give, take],
-        _block(*calls, {"tool": "take", "it": "{{ results[1] }}"}),
+        _block(give_it),
+        _block(give_it, {"tool": "take", "it": "{{ results[0] }}"}),
         repeats=1,
     )
     assert seen == [Part(7)]

@@ -88,7 +88,8 @@ _IT = (
     r"|the (?:action|call|code|command|function|message|operation|request|tool)s?)\b"
 )
 _DO_IT = re.compile(
-    rf"\W*(?:\w+ )?(?:{ACT}(?:e|te|y)?(?: \w+)? {_IT}|go ahead\b|proceed\b|continue\b)"
+    rf"\W*(?:\w+ )?(?:{ACT}(?:e|te|y)?(?: \w+)? {_IT}"
+    r"|go (?:ahead|on)\b|proceed\b|continue\b)"
     r"|\W*\Z",
     re.IGNORECASE,
 )
@@ -124,6 +125,7 @@ _YAML_START = re.compile(
     r"[^\n]*+\n[^\n]*+)"
 )
 _QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "«": "»"}
+_BRACKETS = "[{ \t\r\n"
 _COMMENTS = re.compile(r"(?:[\s,;]|(?:\#|//)[^\n]*+)*+")
 _GOES_ON = re.compile(
     r"[ \t]*+[,–—][ \t]+[^\W\d]|\s++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]"
@@ -208,7 +210,8 @@ def nameless_call(text: str, sent: Sent) -> Fault | None:
             and not (called and _ARGUMENTS.isdisjoint(_keys(piece.value.value)))
         ):
             return broken(text, piece.start, "expected a call with its name").fault
-    if not without_frames(text) and (opened := frame_that_opens(text)) is not None:
+    frames = text.rstrip(_BRACKETS)
+    if not without_frames(frames) and (opened := frame_that_opens(text)) is not None:
         return broken(text, opened, "expected a call, got nothing").fault
     return None
 
@@ -255,8 +258,8 @@ def _shown(text: str, pieces: Sequence[Piece]) -> set[int]:
             bare = strip_fence_before(bare)
             if tokens is not None:
                 tokens += text[piece.start : piece.start + 12]
-            # a model does not fence its own tokens
-            fenced = tokens and bare.strip() and _OWN_TOKEN.match(tokens)
+            # a model does not fence its own tokens between words
+            fenced = tokens and without_frames(bare) and _OWN_TOKEN.match(tokens)
             follows = since >= 0 and since == last and not without_frames(bare)
             inside = fences % 2 == 1 and _in_program(words)
             code = _is_code(words + text[piece.start : piece.start + 4], following)

@@ -190,6 +190,7 @@ class DeltaReader:
         self._read = read
         self._index = -1
         self._id = self._name = ""
+        self._given: set[NativeCall] = set()
         self._brackets = _Brackets()
         self._done = True
 
@@ -232,4 +233,8 @@ class DeltaReader:
         if call is None:
             self.ended = True
             return
+        if native in self._given:  # repeated under its id: one call
+            return
+        if native.id:
+            self._given.add(native)
         yield call

@@ -27,10 +27,10 @@ class Budget(Struct, frozen=True, kw_only=True, metaclass=Named):
     seconds: float = 600.0
     """Wall-clock limit; when it is reached, running commands stop and the run ends."""
     repeats: int = 2
-    """Maximum times that the same call runs without another effect in between.
+    """Maximum times that the same call may have run in earlier replies.
 
-    A further call gets the earlier result. A call with an effect fails instead, and
-    only earlier replies count. Equal items of a `for_each` are not the same call.
+    Only runs since the last other effect count. A further call gets the earlier
+    result; one with an effect fails instead. Equal calls of one reply all run.
     """
     usd: float | None = None
     """Maximum cost of models in US dollars, checked before each reply."""
@@ -50,6 +50,8 @@ class Usage(Struct, kw_only=True):
     by_tool: dict[str, int] = {}
     seen: dict[str, list[Result]] = {}
     """Results by call, in completion order, since the last effect."""
+    planned: set[str] = set()
+    """Ids of the current plan's calls: equal ones among them all run."""
     counted: list[tuple[str, str]] = []
     """Counted steps: call id and tool of each."""
     tokens: Tokens = NOTHING_USED

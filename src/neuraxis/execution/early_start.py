@@ -224,11 +224,7 @@ class EarlyStarts:
         policy = self._runtime.gate.policy
         if not step.command.spec.effects.readonly or policy.may_ask(step):
             self._is_off = True  # all later calls must wait for it
-        elif self._may_start(step) and not any(
-            earlier.command is step.command and earlier.arguments == step.arguments
-            for earlier in plan.steps[:-1]
-        ):
-            # a repeated call may get the result of the first one
+        elif self._may_start(step):
             self._start(step)
 
     def _may_start(self, step: Step) -> bool:
@@ -245,6 +241,7 @@ class EarlyStarts:
         if self._isolated is None:
             self._isolated = _isolated_copy(self._runtime)
         self._isolated.gate.origins.planned([step])
+        self._isolated.usage.planned.add(step.call.id)
         early_step = _EarlyStep(step=step)
         isolated = replace(
             self._isolated,

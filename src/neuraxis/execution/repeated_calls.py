@@ -18,7 +18,7 @@ from neuraxis.execution.report import report_stored
 from neuraxis.execution.runtime import Runtime
 from neuraxis.formatting import is_short_json
 from neuraxis.messages import Result
-from neuraxis.planning.plan import Step
+from neuraxis.planning.plan import Step, belongs_to
 from neuraxis.policy.decision import Refused
 from neuraxis.specs import Json
 
@@ -52,16 +52,15 @@ def _arguments_key(step: Step, arguments: Json) -> str:
         return f"{id(arguments)} {time.perf_counter_ns()}"
 
 
-def is_repeated(earlier: Sequence[Result], step: Step, runtime: Runtime) -> bool:
+def is_repeated(earlier: Sequence[Result], runtime: Runtime) -> bool:
     """Return whether a call ran too often to run again.
 
-    Repeated calls with an effect within one plan are intended (rule C17): only those of
-    earlier plans count, since the model may be stuck.
+    Equal calls of one reply are all meant (rule C17): only those of earlier replies
+    count, since the model may be stuck.
     """
-    if not step.command.spec.effects.readonly:
-        ended = runtime.usage.ended
-        earlier = [result for result in earlier if result.call.id not in ended]
-    return len(earlier) >= max(1, runtime.budget.repeats)
+    planned = runtime.usage.planned
+    before = sum(not belongs_to(result.call.id, planned) for result in earlier)
+    return before >= max(1, runtime.budget.repeats)
 
 
 async def reuse_result(

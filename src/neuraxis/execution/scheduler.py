@@ -6,12 +6,10 @@ what a failure does to the other steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 from neuraxis.execution.concurrent import has_waited, run_concurrently, run_in_order
 from neuraxis.execution.for_each import run_one
-from neuraxis.execution.repeated_calls import call_key
 from neuraxis.execution.retry import ATTEMPTS
 from neuraxis.execution.runtime import Runtime
 from neuraxis.messages import Result
@@ -31,6 +29,7 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
     steps = plan.steps
     gate = runtime.gate
     gate.origins.planned(steps)
+    runtime.usage.planned = {step.call.id for step in steps}
     if gate.approve is not None or gate.later is not None:
         # one approval request may cover several steps
         gate.approvals.begin(steps)
@@ -41,28 +40,7 @@ async def run_plan(plan: Plan, runtime: Runtime) -> list[Result]:
     waits = waits_for(plan, runtime.gate.policy.may_ask)
     if all(before.call.id in waits[step.call.id] for before, step in pairwise(steps)):
         return await run_in_order(steps, runtime, run_one)  # nothing can overlap
-    waits = _repeats_wait(plan, waits, runtime)
     return await run_concurrently(steps, waits, runtime, run_one, MAX_CONCURRENT)
-
-
-def _repeats_wait(
-    plan: Plan, waits: Mapping[str, frozenset[str]], runtime: Runtime
-) -> Mapping[str, frozenset[str]]:
-    """Make a call that exceeds `Budget.repeats` wait for its earlier copies.
-
-    It is then answered with an earlier result, as in sequential order. Calls of
-    earlier plans count too.
-    """
-    repeats, seen = runtime.budget.repeats, runtime.usage.seen
-    earlier_by_key: dict[str, list[str]] = {}
-    added: dict[str, frozenset[str]] = {}
-    for step in plan.steps:
-        key = call_key(step, step.arguments)
-        earlier = earlier_by_key.setdefault(key, [])
-        if earlier and len(seen.get(key, ())) + len(earlier) >= repeats:
-            added[step.call.id] = waits[step.call.id].union(earlier[-repeats:])
-        earlier.append(step.call.id)
-    return {**waits, **added} if added else waits
 
 
 def may_reach_a_limit(plan: Plan, runtime: Runtime) -> bool:

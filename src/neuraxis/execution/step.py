@@ -92,8 +92,7 @@ async def _run(step: Step, runtime: Runtime) -> Result:
     _count(step, runtime)
     earlier = runtime.usage.seen.get(key)
     if earlier is not None and (
-        is_repeated(earlier, step, runtime)
-        or is_sent_again(step, arguments, runtime.gate)
+        is_repeated(earlier, runtime) or is_sent_again(step, arguments, runtime.gate)
     ):
         return await reuse_result(earlier[-1], step, len(earlier), runtime)
     try:

@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import cast
 
 from neuraxis.call_errors import malformed_reply, truncated_reply
-from neuraxis.dialects.families.cut import cut, is_framed, markers
+from neuraxis.dialects.families.cut import between_calls, cut, is_framed, markers
 from neuraxis.dialects.families.family import bare
 from neuraxis.dialects.intents.calls import (
     END,
@@ -46,7 +46,7 @@ from neuraxis.dialects.shown import (
 from neuraxis.formatting import quote
 from neuraxis.messages import CallError, Reply
 from neuraxis.parsing.json_errors import Fault, broken, call_error
-from neuraxis.parsing.json_scan import Piece, read_at
+from neuraxis.parsing.json_scan import Piece, read_at, strip_fence_before
 from neuraxis.specs import Json
 
 _MARKERS = markers(
@@ -292,10 +292,12 @@ def _cut_next_call(
 ) -> Fault | None:
     """Return the fault of a call that is cut off after another."""
     end = max((piece.end for piece in pieces if is_ours(piece)), default=len(text))
-    following = text[end:].lstrip(" \t\n,")
-    start = len(text) - len(following)
-    if following.strip() in ("{", "["):
-        return broken(text, start, "expected the next call, got nothing").fault
+    following = text[end:].rstrip()
+    before = following.rstrip("[{ \t\r\n")
+    if before != following and between_calls(strip_fence_before(before)):
+        begun = text.index(following[len(before) :].lstrip()[0], end + len(before))
+        return broken(text, begun, "expected the next call, got nothing").fault
+    start = len(text) - len(text[end:].lstrip(" \t\n,"))
     for piece in pieces:
         fault = piece.fault
         if piece.start == start and fault is not None and fault.code == "truncated":
