@@ -126,6 +126,7 @@ _YAML_START = re.compile(
 )
 _QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "«": "»"}
 _BRACKETS = "[{ \t\r\n"
+_PART_OF_TOKEN = re.compile(r"<[|｜]?\w{0,40}+\Z")
 _COMMENTS = re.compile(r"(?:[\s,;]|(?:\#|//)[^\n]*+)*+")
 _GOES_ON = re.compile(
     r"[ \t]*+[,–—][ \t]+[^\W\d]|\s++(?!(?:and )?then\b|[a-z_]\w*+[(.])[a-z]"
@@ -210,7 +211,7 @@ def nameless_call(text: str, sent: Sent) -> Fault | None:
             and not (called and _ARGUMENTS.isdisjoint(_keys(piece.value.value)))
         ):
             return broken(text, piece.start, "expected a call with its name").fault
-    frames = text.rstrip(_BRACKETS)
+    frames = _PART_OF_TOKEN.sub("", text.rstrip(_BRACKETS))
     if not without_frames(frames) and (opened := frame_that_opens(text)) is not None:
         return broken(text, opened, "expected a call, got nothing").fault
     return None
@@ -271,6 +272,7 @@ def _shown(text: str, pieces: Sequence[Piece]) -> set[int]:
                 or goes_on
                 or fenced
                 or _is_shown(bare, following)
+                or (not _has_token(text, piece) and _is_inside(bare, following))
             ):
                 shown.add(piece.start)
                 last = piece.end
@@ -326,7 +328,14 @@ def _is_open(
     )[0]
     is_question = line.endswith(_ASKS) and not is_framed(text, first.start)
     is_numbered = last is made[-1] and is_step(line, following)
-    return is_question or is_numbered or leads_elsewhere(line) or is_reported(following)
+    return (
+        is_question
+        or is_numbered
+        or leads_elsewhere(line)
+        or is_reported(following)
+        # only after its own token: any other call in a sentence is shown
+        or _is_inside(strip_fence_before(words), following)
+    )
 
 
 def _edge(pieces: Sequence[Piece], piece: Piece, step: Literal[1, -1]) -> int:
@@ -367,7 +376,6 @@ def _is_shown(words: str, following: str) -> bool:
         QUOTED_LINE.match(line) is not None
         or _SHOWN.search(_line(words)) is not None
         or _is_quoted(words, following)
-        or _is_inside(words, following)
     )
 
 
@@ -383,8 +391,15 @@ def _is_quoted(words: str, following: str) -> bool:
     )
 
 
+def _has_token(text: str, piece: Piece) -> bool:
+    """Return whether a call begins with its family's token."""
+    own = _OWN_TOKEN.match(text, piece.start)
+    return own is not None or is_framed(text, piece.start)
+
+
 def _is_inside(words: str, following: str) -> bool:
     """Return whether a sentence continues after a call."""
+    words, following = before_frames(words), behind_frames(following)
     before, after = words.rstrip("\n\t *"), strip_fence_after(following)
     if not before or not words[-1].isspace() or _GOES_ON.match(after) is None:
         return False

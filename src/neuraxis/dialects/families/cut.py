@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from neuraxis.dialects.families.family import BAR, Family, Reading, Taken
+from neuraxis.dialects.families.family import BAR, SUFFIX, Family, Reading, Taken
 from neuraxis.dialects.families.gemma import GEMMA
 from neuraxis.dialects.families.harmony import HARMONY
 from neuraxis.dialects.families.named_json import NAMED_JSON
@@ -31,7 +31,7 @@ from neuraxis.parsing.json_scan import (
 FAMILIES: tuple[Family, ...] = (*NAMED_JSON, *TAGGED, *GEMMA, HARMONY, PYTHON)
 
 FRAME = (
-    r"</?(?:[\w:.-]{0,20}(?:tool|function)_?calls?|tool_sep)>"
+    rf"</?(?:[\w:.-]{{0,20}}(?:tool|function)_?calls?{SUFFIX}|tool_sep)>"
     rf"|function<{BAR}tool[▁_]sep{BAR}>"
     rf"|</?{BAR}DSML{BAR}\w{{1,20}}>|<{BAR}(?:open|close){BAR}>\w{{1,20}}<{BAR}sep{BAR}>"
     r"|<\|message_sep\|>\s*function call\s*(?:<\|role_sep\|>)?"
@@ -66,7 +66,7 @@ _NAME = r"[^\W\d][\w.-]{0,200}"
 _PYTHON = r"<\|(?:tool_call_start|python_start|python_tag)\|>"
 _SEP = rf"function<{BAR}tool[▁_]sep{BAR}>\s*"
 _OPENS = (
-    r"<[\w:.-]{0,20}(?:tool|function)_?calls?>|\[TOOL_CALLS\]|<start_function_call>"
+    rf"<[\w:.-]{{0,20}}(?:tool|function)_?calls?{SUFFIX}>|\[TOOL_CALLS\]|<start_function_call>"
     rf"|<{BAR}(?:START_ACTION|action_start|function_call|python_(?:tag|start)|tools_prefix"
     rf"|tool_?calls?|tool[_▁]calls?[_▁](?:section_)?(?:begin|start)){BAR}>"
 )
@@ -79,9 +79,10 @@ _TAG = (
     rf"\[TOOL_CALLS\](?=\s*\w)|<{BAR}tool[▁_]call[▁_]begin{BAR}>(?=\s*(?!{_SEP}<)\w)"
     r"|<function=|<(?:\w{1,20}:|[|｜]DSML[|｜])?(?:invoke|function(?:_call)?) name="
     r"|<tool_call>(?=\s*+<name>)|<invoke>\s*<tool_name>|\]<\]minimax\[>\[\s*<invoke|<\|open\|>call|<\|tool_call>|<start_function_call>"
-    r"|<[\w:.-]{0,20}tool_?call>(?=\w|[^\S\n]*+\n\s*+\w)"
+    rf"|<[\w:.-]{{0,20}}tool_?call{SUFFIX}>(?=\w|[^\S\n]*+\n\s*+\w)"
     r"|<\|(?:start|channel)\|>(?!analysis<\|message)|(?<![\w.])to=functions\.|✿FUNCTION✿"
-    r"|<\|(?:from\|>\s*\w+\s*<\|)?recipient\|>(?!\s*all\b)"
+    r"|<\|(?:(?:from\|>\s*\w+\s*<\|)?recipient|reserved_special_token_249)\|>"
+    r"(?!\s*all\b)"
     rf"|(?:{_OPENS})(?=\s*\Z)|(?:{_PYTHON})(?=\s*(?:\w|\[\s*[^\W\d]))"
 )
 _FRAMED = (
@@ -93,7 +94,8 @@ _WORDS = (
     rf"|[ \t]*+(?:{_ITEM}[ \t]++)?+`?+(?=[>\[]|[^\W\d])"
     rf"(?=(?:>>>|\[\s*+[\"'`]?|{BEFORE})?{_NAME}"
     r"[ \t]*+(?:\(|(?::[ \t]*+)?(?:\r?\n\s*+)?(?:```(?:json)?\s*+)?\{)))"
-    rf"|>>>(?={_NAME}\r?\n\s*+\{{)|(?<=[:*>|])[ \t]*+(?=\[\s*+{_NAME}\()"
+    rf"|>>>(?={_NAME}\r?\n\s*+\{{)"
+    rf"|(?:(?<=[:*>|])[ \t]*+|(?<=[.!?][ \t]))(?=\[\s*+{_NAME}\()"
 )
 _TURN = (
     rf"<{BAR}(?:eo[tm]_id|im_end|call|endoftext|start_header_id){BAR}>|</s>|<bot_end>"
@@ -108,7 +110,9 @@ _FRAMES = (
 )
 # first characters of the forms: most places in a text are passed over quickly
 _AT_TOKEN = r"(?=[<\[\]>✿#tfao]|```t)"
-_AT_LINE = r"(?=[ \t*<>\[•\w-]|`(?!`))(?:(?<=[\n`\]:*|>])|\A|(?=>))"
+_AT_LINE = (
+    r"(?=[ \t*<>\[•\w-]|`(?!`))(?:(?<=[\n`\]:*|>])|\A|(?=>)|(?<=[.!?][ \t])(?=\[))"
+)
 _CALL = (
     rf"(?P<call>{_AT_TOKEN}(?:(?P<framed>{_FRAMED})|(?P<tag>{_TAG}))"
     rf"|{_AT_LINE}{_WORDS})"

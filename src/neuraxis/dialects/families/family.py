@@ -13,6 +13,8 @@ from neuraxis.parsing.json_scan import ReadValue, Value, Written
 from neuraxis.specs import Json
 
 BAR = r"[|｜]"
+SUFFIX = r"(?::\w{1,20})?"
+"""What Hunyuan writes behind the name of a tag (`:opensource`)."""
 NAME = r"(?P<name>[\w.-]{1,200})"
 
 

@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from neuraxis.dialects.families.family import NAME, Family, Reading, Taken, arguments
 from neuraxis.parsing.json_errors import broken, cut_off
-from neuraxis.parsing.json_scan import Value, read_at
+from neuraxis.parsing.json_scan import Value, Written, read_at
+
+_NEXT = re.compile(rf"[\s,]*+call:{NAME}\s*+(?=\{{)")
 
 
 class _Gemma(Struct, frozen=True):
@@ -28,12 +30,20 @@ class _Gemma(Struct, frozen=True):
         # every second part is a text between the model's quote tokens
         parts[1::2] = [json.dumps(part) for part in parts[1::2]]
         written = "".join(parts)
-        value = read_at(written, 0)
-        parsed = arguments(text, at, name, value)
-        if isinstance(value, Value) and value.end < len(written):
+        calls: list[Written] = []
+        after = 0
+        while True:
+            value = read_at(written, after)
+            calls.append((name, arguments(text, at, name, value)))
+            after = value.end if isinstance(value, Value) else len(written)
+            next_call = _NEXT.match(written, after)
+            if next_call is None:
+                break
+            name, after = next_call["name"], next_call.end()
+        if written[after:].strip():
             raise broken(text, at, f"expected only the arguments of {name}")
         return Taken(
-            calls=((name, parsed),),
+            calls=tuple(calls),
             end=at + len(body) if end < 0 else end + len(self.end),
         )
 

@@ -139,6 +139,11 @@ NAMED_JSON: tuple[Family, ...] = (
         re.compile(r"\s*<\|stop\|>"),
     ),
     _NamedJson(
+        "Functionary 2 for Llama 3",
+        re.compile(rf"<\|reserved_special_token_249\|>\s*{NAME}\s*{_OPEN}"),
+        _NO_END,
+    ),
+    _NamedJson(
         "Qwen-Agent",
         re.compile(rf"✿FUNCTION✿:\s*{NAME}\s*✿ARGS✿:\s*{_OPEN}"),
         _NO_END,

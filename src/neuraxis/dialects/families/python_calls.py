@@ -46,6 +46,7 @@ _BODY = re.compile(r"[ \t]*+\{")
 _LINE_ENDS = re.compile(
     rf"{_REST.pattern}(?:[;,.]?[ \t]*+(?:\r?\n|\Z)|```|</?\w|<[|｜])"
 )
+_BEHIND_SENTENCE = re.compile(r"[.!?][ \t]")
 _NEXT = re.compile(
     r"\s*+(?:[,;]\s*+)?(?:\#[^\n]*\s*+)*+"
     rf"(?:{_GIVEN_NAME.pattern})?+(?=[^\W\d][\w.-]*+\()"
@@ -72,6 +73,12 @@ class _Python(Struct, frozen=True):
         at = quoted.end() if quoted else at
         calls: list[Written] = []
         end = at
+        if (
+            is_list
+            and not reading.framed
+            and _BEHIND_SENTENCE.match(text, begin.start() - 2)
+        ):
+            raise broken(text, at, "expected the calls on a line of their own")
         try:
             while True:
                 source, names, end = _scan(text, at)

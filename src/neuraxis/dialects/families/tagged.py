@@ -11,7 +11,7 @@ import re
 
 from msgspec import Struct
 
-from neuraxis.dialects.families.family import NAME, Family, Reading, Taken
+from neuraxis.dialects.families.family import NAME, SUFFIX, Family, Reading, Taken
 from neuraxis.formatting import quote
 from neuraxis.parsing.json_errors import Broken, Fault, broken, cut_off, end_of
 from neuraxis.parsing.json_scan import Value, loads
@@ -157,12 +157,12 @@ TAGGED: tuple[Family, ...] = (
     ),
     _tags(
         "GLM, Hunyuan 3, LongCat, Poolside, Ling 3",
-        rf"<{_OF}tool_call>\s*{NAME}\s*+(?:<tool_sep>\s*+)?"
-        rf"(?=(?:<{_OF}arg_key>|</{_OF}tool_call>|\Z))",
-        rf"<{_OF}arg_key>(?P<key>[^<>]{{1,200}})</{_OF}arg_key>\s*<{_OF}arg_value>",
-        rf"{_ANY}</{_OF}arg_value>",
-        rf"</{_OF}tool_call>",
-        rf"<{_OF}arg_(?:key|value)>",
+        rf"<{_OF}tool_call{SUFFIX}>\s*{NAME}\s*+(?:<tool_sep>\s*+)?"
+        rf"(?=(?:<{_OF}arg_key{SUFFIX}>|</{_OF}tool_call{SUFFIX}>|\Z))",
+        rf"<{_OF}arg_key{SUFFIX}>(?P<key>[^<>]{{1,200}})</{_OF}arg_key{SUFFIX}>\s*<{_OF}arg_value{SUFFIX}>",
+        rf"{_ANY}</{_OF}arg_value{SUFFIX}>",
+        rf"</{_OF}tool_call{SUFFIX}>",
+        rf"<{_OF}arg_(?:key|value){SUFFIX}>",
     ),
     _tags(
         "Kimi K3",
