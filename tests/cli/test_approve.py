@@ -146,3 +146,10 @@ def test_the_number_of_a_call_takes_no_wider_offer(
     shown = screen.getvalue().splitlines()
     assert [line.split()[0] for line in shown[1:4]] == ["1.", "2.", "a:"]
     assert shown[4].startswith("Run all of them? [y/N/a] ")
+
+
+def test_undo_is_asked_by_its_name() -> None:
+    """It is of no plugin: the question was about `.undo`."""
+    call: dict[str, Any] = {"plugin": "", "command": "undo", "arguments": {}}
+    asked = ApprovalAsked(id="", call=call, reason="a.md was changed")
+    assert approve.question(asked).startswith("? undo wants to run\n")

@@ -168,6 +168,18 @@ def test_ctrl_c_at_a_question_ends_the_answer_only(chat: Terminal) -> None:
     assert "wiped" not in chat.seen
 
 
+def test_another_model_cannot_continue_what_is_in_memory_only(chat: Terminal) -> None:
+    """The chat ended, since its session was closed and could not be opened again."""
+    chat.wait("> ")
+    chat.type(b"/model local:\r")
+    chat.wait("no other model can")
+    chat.wait("> ")
+    chat.type(b"/model\r")
+    chat.wait("scripted:m.yaml")
+    chat.type(b"/quit\r")
+    assert chat.end() == 0
+
+
 def test_from_a_pipe_the_last_request_gives_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text("- Said.\n", encoding="utf-8")
     given = ("chat", "-m", "scripted:m.yaml", "--journal", "memory")

@@ -165,7 +165,8 @@ def _nested_agents(asked: ApprovalAsked) -> str:
 
 
 def _name(call: Mapping[str, Json]) -> str:
-    return f"{_one(call['plugin'])}.{_one(call['command'])}"
+    # `/undo` is of no plugin
+    return f"{_one(call['plugin'])}.{_one(call['command'])}".removeprefix(".")
 
 
 def arguments_shown(arguments: Json, origins: Mapping[str, str]) -> list[str]:

@@ -14,7 +14,12 @@ from msgspec.structs import replace
 from neuraxis.call_errors.checking import for_person
 from neuraxis.cli.continue_session import resume_options, session_to_continue
 from neuraxis.cli.display.text import echo, one_line
-from neuraxis.cli.options import Choices, session_options, settings_of
+from neuraxis.cli.options import (
+    Choices,
+    journal_path,
+    session_options,
+    settings_of,
+)
 from neuraxis.cli.run import ask, open_session, question_lines
 from neuraxis.cli.signals import cancelled_by_signals, run_to_end
 from neuraxis.errors import ConfigError, NeuraxisError
@@ -213,7 +218,13 @@ def _model(talk: Conversation, rest: str) -> None:
 
     if rest:
         choices = replace(talk.choices, model=rest)
-        find_model(rest, settings_of(choices))  # a wrong name changes nothing
+        settings = settings_of(choices)
+        find_model(rest, settings)  # a wrong name changes nothing
+        if journal_path(settings) == "memory":
+            raise ConfigError(
+                "this conversation is in memory only, so no other model can continue "
+                f"it; end it and begin with --model {rest}"
+            )
         talk.reopen(choices, talk.session.id)
     echo(talk.session.model.name)
 
