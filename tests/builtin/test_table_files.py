@@ -166,3 +166,15 @@ def test_an_infinite_number_is_not_written_as_an_empty_cell(ending: str) -> None
     assert frame.equals(frames.parse(frames.written(frame, ".csv"), ".csv", ""))
     finite = frame.filter(polars.col("a") == 1)
     assert finite.equals(frames.parse(frames.written(finite, ending), ending, ""))
+
+
+def test_one_column_of_another_library_is_a_table() -> None:
+    """A Series has no columns of its own."""
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    series = pandas.Series([5], index=["a"], name="n")
+    assert frames.frame_of(series).to_dicts() == [{"index": "a", "n": 5}]
+    assert frames.frame_of(polars.Series("n", [5])).to_dicts() == [{"n": 5}]
+    chunks = pyarrow.chunked_array([[5]])
+    assert frames.frame_of(chunks).to_dicts() == [{"column": 5}]
+    with pytest.raises(CommandError, match="cannot be read as a table"):
+        frames.frame_of(pandas.DataFrame({"a": [1j]}))

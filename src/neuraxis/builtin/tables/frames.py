@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from msgspec import structs
 
+from neuraxis.assets.frames import from_pandas
 from neuraxis.assets.readers import csv_format, tables
 from neuraxis.errors import CommandError, needed
 from neuraxis.formatting import did_you_mean, nearest, type_name
@@ -42,18 +43,19 @@ def frame_of(value: Any) -> Any:
         MissingExtra: Polars, or what it needs to read another library's table.
     """
     polars = library()
+    package = type(value).__module__.partition(".")[0]
+    if package in ("pandas", "polars") and hasattr(value, "to_frame"):
+        value = value.to_frame()  # one column
     if isinstance(value, polars.DataFrame):
         return value
-    package = type(value).__module__.partition(".")[0]
     try:
         with errors_for_model():
             if package in ("pandas", "pyarrow"):
                 needed("pyarrow", "tables", f"Taking a table of {package}")
-                return (
-                    polars.from_pandas(_with_index(value))
-                    if package == "pandas"
-                    else polars.from_arrow(value)
-                )
+                if package == "pandas":
+                    return from_pandas(polars, value)
+                table = polars.from_arrow(value)
+                return table if hasattr(table, "columns") else table.to_frame("column")
             if isinstance(value, list) and all(
                 isinstance(row, dict) for row in cast("list[Any]", value)
             ):
@@ -62,27 +64,10 @@ def frame_of(value: Any) -> Any:
                     if value
                     else polars.DataFrame()
                 )
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
         first = str(error).partition("\n")[0]
         raise CommandError(f"It cannot be read as a table: {first[:300]}") from None
     raise CommandError(f"Expected a table, got {type_name(value)}.")
-
-
-def _with_index(frame: Any) -> Any:
-    """Return a pandas frame with its index as a column, if meaningful.
-
-    Pandas puts group keys into the index, and Polars has no index.
-    """
-    index, columns = frame.index, set(frame.columns)
-    levels = [
-        level
-        for level, name in enumerate(index.names)
-        if name not in columns and (name is not None or index.nlevels > 1)
-    ]
-    unnamed = index.nlevels == 1 and index.names[0] is None
-    if unnamed and index.inferred_type not in ("integer", "empty"):
-        levels = [0]
-    return frame.reset_index(level=levels) if levels else frame
 
 
 def parse(
