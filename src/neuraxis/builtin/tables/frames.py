@@ -7,7 +7,7 @@ columns. Polars is untyped here, since it may not be installed.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
@@ -126,24 +126,31 @@ def _check_writable(frame: Any, ending: str) -> None:
         CommandError: a column cannot be written in this format.
     """
     polars = library()
-    wrong = (polars.Binary, polars.Object)
-    if ending not in (".json", ".ndjson", ".jsonl"):
-        wrong = (polars.Object,)
-    for name, kind in frame.schema.items():
-        if kind in wrong:
-            raise CommandError(
-                f"The column {name!r} holds {kind}, which {ending} has no form for; "
-                "select the other columns first."
-            )
-        if (
-            kind.is_float()
-            and polars.Binary in wrong
-            and frame[name].is_infinite().any()
-        ):
-            raise CommandError(
-                f"The column {name!r} holds infinite numbers, which {ending} has no "
-                "form for; filter them out first, or write .csv or .parquet."
-            )
+    is_json = ending in (".json", ".ndjson", ".jsonl")
+    wrong = (polars.Binary, polars.Object) if is_json else (polars.Object,)
+    for column in frame:
+        for part in _parts(polars, column):
+            if part.dtype in wrong:
+                raise CommandError(
+                    f"The column {column.name!r} holds {part.dtype}, which {ending} "
+                    "has no form for; select the other columns first."
+                )
+            if is_json and part.dtype.is_float() and part.is_infinite().any():
+                raise CommandError(
+                    f"The column {column.name!r} holds infinite numbers, which "
+                    f"{ending} has no form for; filter them out first, or write .csv "
+                    "or .parquet."
+                )
+
+
+def _parts(polars: Any, column: Any) -> Iterator[Any]:
+    """Yield a column, and the columns inside of its lists and objects."""
+    yield column
+    if column.dtype in (polars.List, polars.Array):
+        yield from _parts(polars, column.explode())
+    elif column.dtype == polars.Struct:
+        for name in column.struct.fields:
+            yield from _parts(polars, column.struct.field(name))
 
 
 def worded() -> tuple[Any, ...]:
