@@ -244,6 +244,10 @@ def test_a_transparent_colour_stays_transparent(tmp_path: Path) -> None:
     picture.info["transparency"] = (255, 0, 0)
     save(picture, tmp_path / "a")
     assert load(tmp_path / "a").getpixel((0, 0)) == (255, 0, 0, 0)
+    grey = image.new("I;16", (2, 2), 5000)
+    grey.info["transparency"] = 5000
+    save(grey, tmp_path / "c")
+    assert load(tmp_path / "c").getpixel((0, 0)) == 5000  # not clipped to 8 bits
     indexed = image.new("RGB", (2, 2), (9, 200, 9)).convert("PA")
     save(indexed, tmp_path / "b")
     assert load(tmp_path / "b").convert("RGB").tobytes() == (

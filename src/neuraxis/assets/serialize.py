@@ -190,8 +190,9 @@ def _native(value: Any, writer: _Writer) -> list[Any]:
     if package in ("pandas", "polars", "pyarrow"):
         return _table_tree(value, package, cls.__name__, writer)
     if package == "PIL":
-        is_indexed = value.mode in ("P", "PA") or "transparency" in value.info
-        image = value.convert("RGBA") if is_indexed else value
+        has_colour = "transparency" in value.info and value.mode in ("L", "RGB")
+        is_indexed = value.mode in ("P", "PA")
+        image = value.convert("RGBA") if is_indexed or has_colour else value
         return writer.add(
             "image", image.tobytes(), mode=image.mode, size=list(image.size)
         )
