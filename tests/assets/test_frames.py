@@ -108,3 +108,59 @@ def test_N9_what_can_never_be_a_table_is_told_before_anything_runs() -> None:
         session.run_sync("The sum?")
     assert "the class datetime.tzinfo" in model.prompts[-1].messages[-1].content
     assert not RAN
+
+
+def test_the_index_of_pandas_becomes_a_column_of_polars() -> None:
+    """Group keys are there; polars has no index."""
+    grouped = pandas.DataFrame({"city": ["Lyon"], "n": [1]}).groupby("city").sum()
+    made = as_library(grouped, _name("polars"))
+    assert made.to_dicts() == [{"city": "Lyon", "n": 1}]
+
+
+def test_periods_and_intervals_become_texts() -> None:
+    """And not the number of months since 1970."""
+    frame = pandas.DataFrame(
+        {
+            "month": pandas.PeriodIndex(["2024-01", None], freq="M"),
+            "age": pandas.cut([5, 15], [0, 10, 20]),
+        }
+    )
+    assert as_library(frame, _name("polars")).rows() == [
+        ("2024-01", "(0, 10]"),
+        (None, "(10, 20]"),
+    ]
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_large_integers_beside_empty_cells_stay_exact(library: str) -> None:
+    """Pandas would make them fractions."""
+    unsigned = pyarrow.array([2**64 - 1, None], pyarrow.uint64())
+    table = pyarrow.table({"id": [2**53 + 1, None], "u": unsigned})
+    given = polars.from_arrow(table) if library == "polars" else table
+    made = as_library(given, _name("pandas"))
+    assert made["id"].tolist() == [2**53 + 1, pandas.NA]
+    assert made["u"].tolist() == [2**64 - 1, pandas.NA]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_an_array_does_not_round_integers(library: str) -> None:
+    """It has one type for all columns."""
+    cells = {"id": [2**53 + 1, 1], "share": [0.5, 1.0]}
+    given: Any = CLASSES[library]
+    with pytest.raises(ValueError, match="'id' holds integers of more than 15 digits"):
+        as_library(given(cells), _name("numpy"))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (pandas.DataFrame({"a": [1j]}), "pyarrow"),
+        (
+            polars.DataFrame({"a": polars.Series([2**100], dtype=polars.Int128)}),
+            "numpy",
+        ),
+    ],
+)
+def test_what_a_library_cannot_hold_is_a_value_error(given: Any, wanted: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        as_library(given, _name(wanted))

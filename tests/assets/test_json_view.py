@@ -270,6 +270,13 @@ def test_B57_dates_of_numpy_are_said_as_dates(unit: str) -> None:
     )
 
 
+def test_B57_time_that_numpy_or_pandas_count_is_not_cut() -> None:
+    np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    assert to_json_value(np.timedelta64(1500, "ns")) == (True, 1.5e-06)
+    assert to_json_value(np.timedelta64(2, "Y")) == (False, None)
+    assert to_json_value({"t": pd.NaT}) == (True, {"t": None})
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "sNaN"])
 def test_B57_a_decimal_that_is_no_number_is_not_said(number: str) -> None:
     """As a float that is none."""

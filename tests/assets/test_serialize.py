@@ -211,3 +211,45 @@ def test_R6_slices_of_a_changed_file_are_refused(tree: Any, tmp_path: Path) -> N
     (tmp_path / "a.nxb").write_bytes(body.ljust(start, b"\0") + inside.ljust(64, b"\0"))
     with pytest.raises(StorageError):
         load(tmp_path / "a.nxb")
+
+
+def test_what_a_file_would_change_is_not_saved(tmp_path: Path) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    nanoseconds = pandas.Timestamp("2026-01-02T03:04:05.123456789")
+    for value in (
+        {"when": nanoseconds},
+        {"when": pandas.NaT, "x": b""},
+        polars.DataFrame({"a": polars.Series([object()], dtype=polars.Object)}),
+        pandas.DataFrame({"a": [{"x": 1}, {"y": 2}]}),
+        pandas.DataFrame({"a": [{1, 2}]}),
+        pandas.DataFrame({"a": [1j]}),
+        pandas.DataFrame({"a": [10**30]}),
+        pandas.DataFrame({"a": pandas.arrays.SparseArray([0, 1])}),
+    ):
+        with pytest.raises(CannotBeSaved):
+            save(value, tmp_path / "a")
+
+
+def test_large_integers_beside_nothing_are_not_rounded(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [2**53 + 1, None]}, dtype=object)
+    save(frame, tmp_path / "a")
+    assert load(tmp_path / "a")["a"].tolist() == [2**53 + 1, None]
+
+
+def test_a_transparent_colour_stays_transparent(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    picture = image.new("RGB", (2, 2), (255, 0, 0))
+    picture.info["transparency"] = (255, 0, 0)
+    save(picture, tmp_path / "a")
+    assert load(tmp_path / "a").getpixel((0, 0)) == (255, 0, 0, 0)
+    grey = image.new("I;16", (2, 2), 5000)
+    grey.info["transparency"] = 5000
+    save(grey, tmp_path / "c")
+    assert load(tmp_path / "c").getpixel((0, 0)) == 5000  # not clipped to 8 bits
+    indexed = image.new("RGB", (2, 2), (9, 200, 9)).convert("PA")
+    save(indexed, tmp_path / "b")
+    assert load(tmp_path / "b").convert("RGB").tobytes() == (
+        indexed.convert("RGB").tobytes()
+    )

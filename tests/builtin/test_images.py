@@ -272,3 +272,15 @@ def test_an_area_beyond_the_picture_is_told(tmp_path: Path) -> None:
     cut = plugin.crop_image(picture, box=[5, 5, 50, 9], context=context)["cropped"][0]
     assert cut.size == (5, 4)
     assert "1 of 1 areas reach beyond the picture of 10x10" in told[0]
+
+
+def test_a_polygon_keeps_transparency_and_16_bits() -> None:
+    """What was invisible stays so; grey of 16 bits does not become white."""
+    image: Any = pytest.importorskip("PIL.Image")
+    triangle = [[0, 0, 8, 0, 0, 8]]
+    clear = image.new("RGBA", (8, 8), (255, 0, 0, 128))
+    (cut,) = plugin.crop_image(clear, triangle)["cropped"]
+    assert cut.getpixel((1, 1)) == (255, 0, 0, 128)
+    assert cut.getpixel((7, 7))[3] == 0
+    (grey,) = plugin.crop_image(image.new("I;16", (8, 8), 25600), triangle)["cropped"]
+    assert grey.getpixel((1, 1)) == (100, 100, 100, 255)

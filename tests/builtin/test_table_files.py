@@ -166,3 +166,34 @@ def test_an_infinite_number_is_not_written_as_an_empty_cell(ending: str) -> None
     assert frame.equals(frames.parse(frames.written(frame, ".csv"), ".csv", ""))
     finite = frame.filter(polars.col("a") == 1)
     assert finite.equals(frames.parse(frames.written(finite, ending), ending, ""))
+
+
+def test_one_column_of_another_library_is_a_table() -> None:
+    """A Series has no columns of its own."""
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    series = pandas.Series([5], index=["a"], name="n")
+    assert frames.frame_of(series).to_dicts() == [{"index": "a", "n": 5}]
+    assert frames.frame_of(polars.Series("n", [5])).to_dicts() == [{"n": 5}]
+    chunks = pyarrow.chunked_array([[5]])
+    assert frames.frame_of(chunks).to_dicts() == [{"column": 5}]
+    with pytest.raises(CommandError, match="cannot be read as a table"):
+        frames.frame_of(pandas.DataFrame({"a": [1j]}))
+
+
+@pytest.mark.parametrize(
+    "cell", [{"x": float("inf")}, [float("inf")], {"x": [b"a"]}, [[b"a"]]]
+)
+def test_what_json_has_no_form_for_is_refused_inside_of_cells(cell: Any) -> None:
+    """Polars would write an empty cell, or panic."""
+    frame = polars.DataFrame({"a": [cell]})
+    with pytest.raises(CommandError, match="has no form for"):
+        frames.written(frame, ".json")
+    assert frames.written(frame, ".parquet")
+
+
+def test_cells_are_shown_as_they_are() -> None:
+    """Nanoseconds, and the numbers beside one that is none."""
+    moments = polars.Series([1704448800123456789], dtype=polars.Datetime("ns"))
+    frame = polars.DataFrame({"t": moments, "l": [[float("nan"), 1.0]]})
+    (row,) = plugin.table_rows(frame)["rows"]  # type: ignore[misc]
+    assert row == {"t": "2024-01-05T10:00:00.123456789", "l": [None, 1.0]}

@@ -526,3 +526,26 @@ def test_a_name_with_blanks_is_shown_in_quotes(tmp_path: Path) -> None:
     frame = polars.DataFrame({"a ": [1], "b": [2]})
     with pytest.raises(CommandError, match="Its columns: 'a ', b"):
         plugin.select_columns(frame, ["c"])
+
+
+def test_a_number_that_is_none_is_an_empty_cell() -> None:
+    """It is shown as null; Polars takes it for the greatest number."""
+    frame = polars.DataFrame({"f": [2.0, float("nan"), None]})
+
+    def kept(op: str, value: Any) -> list[Any]:
+        condition = {"column": "f", "op": op, "value": value}
+        return plugin.filter_rows(frame, [condition])["f"].to_list()
+
+    assert kept("gt", 1) == kept("ge", 2) == kept("is_empty", False) == [2.0]
+    assert len(kept("is_empty", True)) == 2
+    (column,) = plugin.describe_table(frame)["columns"]  # type: ignore[misc]
+    assert column["empty"] == 2
+
+
+def test_the_sum_of_very_large_integers_does_not_wrap() -> None:
+    frame = polars.DataFrame({"n": [2**126, 2**126]}, schema={"n": polars.Int128})
+    with pytest.raises(CommandError):
+        plugin.group_rows(frame, [], [{"column": "n", "function": "sum"}])
+    few = polars.DataFrame({"n": [2**100, 1]}, schema={"n": polars.Int128})
+    total = plugin.group_rows(few, [], [{"column": "n", "function": "sum"}])
+    assert total.item() == 2**100 + 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from neuraxis.schema.coerce import coerce
 from neuraxis.schema.notation.nodes import parameter_schema
 from neuraxis.schema.notation.type_refs import collect_types
 from neuraxis.schema.schema import Schema
@@ -230,3 +231,10 @@ def test_D4_strict_asks_for_a_decimal_in_quotes() -> None:
     """Where a number is not coerced, the model reads what to write."""
     (problem,) = SCHEMA.problems({"p": 12.5}, strict=True)
     assert problem.expected == 'a decimal number in quotes, such as "1.1"'
+
+
+def test_D4_a_fraction_of_many_digits_is_no_decimal() -> None:
+    """It was rounded when the reply was read."""
+    schema = {"type": "string", "format": "decimal"}
+    assert coerce(schema, 12345678901234567890.123456789, lambda *_: True)[1] == ()
+    assert coerce(schema, 12.1, lambda *_: True)[0] == "12.1"

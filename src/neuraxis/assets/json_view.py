@@ -164,7 +164,8 @@ def _object(value: Any, depth: int, budget: list[int]) -> Json:
         case Enum():
             return _converted(_member(value), depth + 1, budget)
         case datetime() | date() | time():
-            return value.isoformat()
+            # pandas' NaT is a datetime, and not equal to itself
+            return value.isoformat() if value == value else None
         case timedelta():
             return value.total_seconds()
         case UUID() | Decimal() | PurePath():
@@ -217,8 +218,17 @@ def _plain_scalar(value: Any) -> Any:
     if value.dtype.kind == "M":
         return str(value) if value == value else None  # NaT is not equal to itself.
     if value.dtype.kind == "m":
-        return value.astype("timedelta64[us]").item()
+        return _seconds(value)
     return value.item()
+
+
+def _seconds(value: Any) -> float | None:
+    """Return numpy's timedelta in seconds."""
+    try:
+        seconds = value / type(value)(1, "s")
+    except TypeError:  # months and years are not always as long
+        raise NoJsonForm from None
+    return float(seconds) if seconds == seconds else None
 
 
 def _is_scalar(value: Any) -> bool:

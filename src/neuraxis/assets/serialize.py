@@ -158,7 +158,10 @@ def _tree(value: Any, writer: _Writer, depth: int) -> list[Any]:
         case bytes() | bytearray() | memoryview():
             return writer.add("bytes", bytes(cast("bytes", value)))
         case datetime():
-            return ["x", "datetime", value.isoformat()]
+            text = value.isoformat()
+            if datetime.fromisoformat(text).isoformat() != text:
+                raise CannotBeSaved("a date with nanoseconds has no form in a file")
+            return ["x", "datetime", text]
         case date():
             return ["x", "date", value.isoformat()]
         case time():
@@ -187,7 +190,9 @@ def _native(value: Any, writer: _Writer) -> list[Any]:
     if package in ("pandas", "polars", "pyarrow"):
         return _table_tree(value, package, cls.__name__, writer)
     if package == "PIL":
-        image = value.convert("RGBA") if value.mode == "P" else value
+        has_colour = "transparency" in value.info and value.mode in ("L", "RGB")
+        is_indexed = value.mode in ("P", "PA")
+        image = value.convert("RGBA") if is_indexed or has_colour else value
         return writer.add(
             "image", image.tobytes(), mode=image.mode, size=list(image.size)
         )
@@ -220,11 +225,14 @@ def _table_tree(value: Any, package: str, name: str, writer: _Writer) -> list[An
     except ImportError:
         raise CannotBeSaved("saving a table needs the package pyarrow") from None
     if package == "pandas" and name == "DataFrame":
+        _check_cells(value)
         try:
             table = arrow.Table.from_pandas(value)
-        except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+        except (arrow.ArrowException, TypeError, OverflowError) as error:
             raise CannotBeSaved(f"a column has no form in a file: {error}") from None
     elif package == "polars" and name == "DataFrame":
+        if _library("polars").Object in value.dtypes:  # Arrow would get addresses
+            raise CannotBeSaved("a column of Python objects has no form in a file")
         table = value.to_arrow()
     elif package == "pyarrow" and name == "Table":
         table = value
@@ -236,6 +244,18 @@ def _table_tree(value: Any, package: str, name: str, writer: _Writer) -> list[An
     with ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return writer.add("table", sink.getvalue(), library=package)
+
+
+def _check_cells(frame: Any) -> None:
+    """Refuse cells that Arrow would change.
+
+    It fills in missing keys, and makes a set a list.
+    """
+    for at, kind in enumerate(frame.dtypes):
+        if str(kind) == "object" and not {dict, set, frozenset, tuple}.isdisjoint(
+            map(type, frame.iloc[:, at])
+        ):
+            raise CannotBeSaved("a column of Python objects has no form in a file")
 
 
 def load(path: Path) -> Any:
@@ -362,7 +382,8 @@ def _read_table(part: Mapping[str, Any], data: memoryview) -> Any:
     table.validate(full=True)
     match part["library"]:
         case "pandas":
-            return table.to_pandas()
+            # else 2**53 + 1 beside None would become a rounded fraction
+            return table.to_pandas(integer_object_nulls=True)
         case "polars":
             return _library("polars").from_arrow(table)
         case _:

@@ -67,9 +67,7 @@ def child(value: Any, part: str | int) -> Any:
     if value.__class__ is dict or isinstance(value, Mapping):
         keyed = cast("Mapping[Any, Any]", value)
         if isinstance(part, int):
-            text = str(part)
-            if text in keyed:
-                return keyed[text]
+            part = part if part in keyed else str(part)
         elif part not in keyed and _INTEGER.fullmatch(part):
             part = int(part)
         # not get(): a plugin's own mapping may return a default

@@ -30,6 +30,8 @@ _LONGEST_JSON = 1_000_000
 _DEEPEST = 100
 _STEPS = 200_000
 """Maximum places examined: nested unions could take exponential time."""
+_EXACT = 15
+"""Digits that every fraction keeps."""
 _NOTHING = object()
 
 
@@ -92,8 +94,10 @@ class _Coercion:
         ):
             value = _noted(path, value, _whole(value), notes)
         elif type(value) in (int, float) and _is_decimal(node, allowed):
-            written = value if isinstance(value, int) else repr(value)
-            value = _noted(path, value, str(decimal.Decimal(written)), notes)
+            written = decimal.Decimal(value if isinstance(value, int) else repr(value))
+            # a fraction of more digits was rounded when it was read
+            if isinstance(value, int) or len(written.as_tuple().digits) <= _EXACT:
+                value = _noted(path, value, str(written), notes)
         if isinstance(value, dict):
             return self.object(node, cast("dict[str, Any]", value), path, notes, depth)
         if isinstance(value, list):

@@ -164,3 +164,17 @@ def test_real_files_are_tables() -> None:
         if len(data) < 2_000_000:
             frame = read_frame(polars, data, ".jsonl")
             assert frame.height == sum(1 for line in data.splitlines() if line.strip())
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        (".json", '[{"a": 1, "a": 2}]'),
+        (".json", '[{"a": {"a": 1, "b": 1, "a": 2}}]'),
+        (".ndjson", '{"b": 1}\n{"a": 1, "a": 2}\n'),
+    ],
+)
+def test_a_key_that_is_there_twice_is_refused(ending: str, text: str) -> None:
+    """Python would take the last value without a word."""
+    with pytest.raises(CommandError, match='The key "a" appears twice'):
+        read_frame(polars, text.encode(), ending)

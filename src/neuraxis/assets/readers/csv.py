@@ -28,15 +28,18 @@ _AT_ONCE = 8
 _READINGS = 8
 _CELLS = 5
 """Maximum cells of a line that an error quotes."""
+_WINDOWS = "neuraxis-windows-1252"
+"""Name of the error handler for bytes that are no UTF-8."""
 _QUOTED = re.compile(rb'"[^"]*"')
 _DECLARES_SEPARATOR = re.compile(rb'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
 """First line that declares a separator, as Excel reads and writes it."""
 _MISFIT = re.compile(r"as dtype `(.+?)` at column '(.*?)' \(column number", re.DOTALL)
 _COMMA = r"^[+-]?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3}){1,4})(,\d+)?$"
-_CODE = r"^[+-]?0\d|^\+\d{7}"
-"""Pattern of codes written as numbers: postal codes, phone numbers."""
+_CODE = r"^[+-]?0\d|^\+\d{7}|^\d+E\d+$"
+"""Pattern of codes written as numbers: postal codes, phone numbers, 12E4."""
 _LONG = r"^[+-]?\d{16,}$"
 _THOUSANDS = r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})$"
+_NANOSECONDS = r"\.\d{6}\d*[1-9]"
 _DAY_OR_MONTH = r"^\d{1,2}[/-]\d{1,2}[/-]"
 
 
@@ -92,6 +95,12 @@ def csv_frame(
         warn(f"Rows with fewer cells than the first line: {short}; the rest is empty.")
     exact = _lossless_columns(polars, frame, data, separator, most, warn)
     frame = _trimmed(frame.with_columns(exact), warn)
+    repeated = [name for name in frame.columns if "_duplicated_" in name]
+    if repeated and b"_duplicated_" not in _header(data):
+        warn(
+            "Names of columns that the first line has twice are changed: "
+            f"{listed([quote(name) for name in repeated], _CELLS)}."
+        )
     return frame if separator == "," else _decimal_commas(polars, frame)
 
 
@@ -185,9 +194,23 @@ def _lossless_columns(
                 if _is_too_large(column, text):
                     warn(
                         f"The column {quote(column.name)} is read as text: it holds "
-                        "numbers too large to compute with."
+                        "numbers too large or too small to compute with."
                     )
+            elif _is_rounded(polars, column, text):
+                warn(
+                    f"The column {quote(column.name)} is rounded: it holds numbers of "
+                    "more than 17 digits."
+                )
     return columns
+
+
+def _windows(error: UnicodeError) -> tuple[str, int]:
+    """Decode bytes that are no UTF-8 as Windows-1252."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252"), error.end
+
+
+codecs.register_error(_WINDOWS, _windows)
 
 
 def utf8(data: bytes) -> bytes:
@@ -198,6 +221,9 @@ def utf8(data: bytes) -> bytes:
     """
     if (mark := mark_of(data)) not in (b"", codecs.BOM_UTF8):
         return data[len(mark) :].decode(MARKS[mark], "replace").encode()
+    for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if len(data) > 3 and not any(data[start:64:2]):  # without a mark
+            return data.decode(encoding, "replace").encode()
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         # Checked in pieces to avoid a second copy of a large file.
@@ -205,7 +231,12 @@ def utf8(data: bytes) -> bytes:
             decoder.decode(data[at : at + (1 << 20)])
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
+        known = data.decode(errors="replace")
+        broken = known.count("\ufffd")
+        letters = len(known) - len(known.encode("ascii", "ignore")) - broken
         try:
+            if letters > broken:  # UTF-8 into which other text was copied
+                return data.decode(errors=_WINDOWS).encode()
             return data.decode("cp1252").encode()
         except UnicodeDecodeError:
             raise CommandError(
@@ -221,10 +252,22 @@ def _header(data: bytes) -> bytes:
 
 
 def _separator_of(data: bytes) -> str:
-    """Return the most frequent separator of the first line."""
-    return max(
-        (",", ";", "\t", "|"), key=_header(data).decode("utf-8", "replace").count
-    )
+    """Return the separator of which all lines have equally many.
+
+    A comma may also be part of a name. Without such a separator, the most frequent.
+    """
+    header, *rows = [
+        line.strip(b"\r")
+        for line in _QUOTED.sub(b"", data[:65_536].lstrip(b"\r\n")).split(b"\n")
+    ]
+    if len(data) > 65_536:
+        rows = rows[:-1]  # cut off
+    present = [mark for mark in (b"\t", b";", b"|", b",") if mark in header]
+    for mark in present:
+        count = header.count(mark)
+        if rows and all(row.count(mark) == count for row in rows if row):
+            return mark.decode()
+    return max((b",", b";", b"\t", b"|"), key=header.count).decode()
 
 
 def _without_blank_lines(data: bytes, separator: str) -> bytes:
@@ -348,10 +391,20 @@ def _is_lossy(polars: Any, column: Any, text: Any, separator: str) -> bool:
 
 
 def _is_too_large(column: Any, text: Any) -> bool:
-    """Check for an overflow such as 1e400; `inf` is meant literally."""
+    """Check for 1e400 and 1e-400; `inf` is meant literally."""
     if not column.dtype.is_float():
         return False
-    return (column.is_infinite() & text.str.contains(r"\d")).any()
+    too_large = column.is_infinite() & text.str.contains(r"\d")
+    too_small = (column == 0) & text.str.contains(r"^[+-]?[0.]*[1-9]")
+    return (too_large | too_small).any()
+
+
+def _is_rounded(polars: Any, column: Any, text: Any) -> bool:
+    """Check for fractions of more than 17 digits."""
+    if column.dtype != polars.Float64:
+        return False
+    digits = text.str.replace(".", "", literal=True)
+    return digits.str.contains(r"[1-9]\d{17}").any()
 
 
 def _trimmed(frame: Any, warn: Callable[[str], None]) -> Any:
@@ -364,10 +417,12 @@ def _trimmed(frame: Any, warn: Callable[[str], None]) -> Any:
 
 
 def _is_guessed_date(polars: Any, column: Any, text: Any) -> bool:
-    """Check for ambiguous dates: a two-digit year, or 03/04."""
+    """Check for nanoseconds and ambiguous dates: a two-digit year, or 03/04."""
     if column.dtype not in (polars.Date, polars.Datetime):
         return False
     if not text.drop_nulls().str.contains(r"\d{4}").all():
+        return True
+    if text.str.contains(_NANOSECONDS).any():
         return True
     if not text.str.contains(_DAY_OR_MONTH).any():
         return False

@@ -16,7 +16,11 @@ from neuraxis.errors import CommandError
 
 _SAMPLE = 65_536
 """Bytes at the start of a file that are examined."""
-_CELL = re.compile(rb'(?:^|[;\t|\n])"?[+-]?\d{1,15}([.,])\d{1,15}(?=["\r\n;\t|]|$)')
+_CELL = re.compile(
+    rb'(?:^|[;\t|\n])"?[+-]?(?:\d{1,3}(?:\.\d{3}){1,4}|\d{1,15})'
+    rb'(?:(,)\d{1,15}|(\.)\d{1,15})?(?=["\r\n;\t|]|$)'
+)
+"""Numbers with a decimal comma or point; 1.234 may have either."""
 
 
 class CsvFormat(Struct, frozen=True, kw_only=True):
@@ -48,7 +52,7 @@ def format_of(data: bytes, ending: str) -> CsvFormat:
         return usual
     if separator.encode() not in text.partition(b"\n")[0]:
         separator = usual.separator  # one column: there are no separators
-    marks = {cell[1] for cell in _CELL.finditer(text)}
+    marks = {cell[1] or cell[2] for cell in _CELL.finditer(text)} - {None}
     return CsvFormat(
         separator=separator,
         line_terminator="\r\n" if b"\r\n" in text else "\n",

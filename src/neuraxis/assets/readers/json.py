@@ -164,7 +164,7 @@ def _of_lines(
     """Yield the value of each line with its line number."""
     joined = b",".join(line for _, line in lines)
     try:  # Parsing a block at once takes half the time.
-        values = json.loads(f"[{joined.decode()}]", parse_float=number)
+        values = _loads(f"[{joined.decode()}]", number)
         if len(values) == len(lines):
             return values
     except (ValueError, RecursionError):
@@ -172,9 +172,26 @@ def _of_lines(
     return [_parsed(line, f"Line {place}", number) for place, line in lines]
 
 
+def _loads(text: str, number: Callable[[str], Any] | None) -> Any:
+    return json.loads(text, parse_float=number, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, or refuse one that has a key twice."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        name = next(name for name in names if names.count(name) > 1)
+        raise CommandError(
+            f"The key {quote(name)} appears twice in one object: which value counts "
+            "is not known. Write each key once."
+        )
+    return made
+
+
 def _parsed(text: bytes, where: str, number: Callable[[str], Any] | None) -> Any:
     try:
-        return json.loads(text.decode(), parse_float=number)
+        return _loads(text.decode(), number)
     except json.JSONDecodeError as error:
         at = f", line {error.lineno}, column {error.colno}"
         raise CommandError(f"{where} is no JSON: {error.msg}{at}.") from None

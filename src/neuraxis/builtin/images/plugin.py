@@ -113,11 +113,13 @@ def _cut(picture: Any, area: list[Point]) -> Any:
         return picture.crop((left, top, right, bottom))
     if len(area) == 4:
         return _straightened(picture, area)
-    part = picture.crop((left, top, right, bottom)).convert("RGBA")
+    cut = pillow.eight_bits(picture.crop((left, top, right, bottom)))
+    part = cut.convert("RGBA")
     mask = pillow.pillow().new("L", part.size, 0)
     moved = [(x - left, y - top) for x, y in area]
     pillow.pillow("ImageDraw").Draw(mask).polygon(moved, fill=255)
-    part.putalpha(mask)
+    darker = pillow.pillow("ImageChops").darker
+    part.putalpha(darker(mask, part.getchannel("A")))
     return part
 
 

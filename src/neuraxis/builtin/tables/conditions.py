@@ -15,6 +15,7 @@ from neuraxis.errors import CommandError
 from neuraxis.formatting import quote, type_name
 from neuraxis.specs import Json
 
+_ABOVE = ("gt", "ge")
 _TEXTS = ("contains", "starts_with", "ends_with")
 
 
@@ -30,7 +31,10 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
     column, kind = polars.col(name), frame.schema[name]
     value = given.get("value")
     if op == "is_empty":
-        return column.is_not_null() if value is False else column.is_null()
+        empty = column.is_null()
+        if kind.is_float():
+            empty |= column.is_nan().fill_null(value=False)  # shown as null, too
+        return ~empty if value is False else empty
     if value is None:
         raise CommandError(
             f"{name} {op}: expected a value; for empty cells use is_empty."
@@ -55,7 +59,9 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
             if op == "starts_with"
             else (texts.ends_with(value))
         )
-    return getattr(column, op)(polars.lit(_literal(name, kind, value)))
+    test = getattr(column, op)(polars.lit(_literal(name, kind, value)))
+    # to Polars, NaN is the greatest number
+    return test & column.is_not_nan() if kind.is_float() and op in _ABOVE else test
 
 
 def _among(column: Any, kind: Any, values: list[Any]) -> Any:

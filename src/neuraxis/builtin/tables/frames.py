@@ -7,12 +7,13 @@ columns. Polars is untyped here, since it may not be installed.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
 from msgspec import structs
 
+from neuraxis.assets.frames import from_pandas
 from neuraxis.assets.readers import csv_format, tables
 from neuraxis.errors import CommandError, needed
 from neuraxis.formatting import did_you_mean, nearest, type_name
@@ -42,18 +43,19 @@ def frame_of(value: Any) -> Any:
         MissingExtra: Polars, or what it needs to read another library's table.
     """
     polars = library()
+    package = type(value).__module__.partition(".")[0]
+    if package in ("pandas", "polars") and hasattr(value, "to_frame"):
+        value = value.to_frame()  # one column
     if isinstance(value, polars.DataFrame):
         return value
-    package = type(value).__module__.partition(".")[0]
     try:
         with errors_for_model():
             if package in ("pandas", "pyarrow"):
                 needed("pyarrow", "tables", f"Taking a table of {package}")
-                return (
-                    polars.from_pandas(_with_index(value))
-                    if package == "pandas"
-                    else polars.from_arrow(value)
-                )
+                if package == "pandas":
+                    return from_pandas(polars, value)
+                table = polars.from_arrow(value)
+                return table if hasattr(table, "columns") else table.to_frame("column")
             if isinstance(value, list) and all(
                 isinstance(row, dict) for row in cast("list[Any]", value)
             ):
@@ -62,27 +64,10 @@ def frame_of(value: Any) -> Any:
                     if value
                     else polars.DataFrame()
                 )
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
         first = str(error).partition("\n")[0]
         raise CommandError(f"It cannot be read as a table: {first[:300]}") from None
     raise CommandError(f"Expected a table, got {type_name(value)}.")
-
-
-def _with_index(frame: Any) -> Any:
-    """Return a pandas frame with its index as a column, if meaningful.
-
-    Pandas puts group keys into the index, and Polars has no index.
-    """
-    index, columns = frame.index, set(frame.columns)
-    levels = [
-        level
-        for level, name in enumerate(index.names)
-        if name not in columns and (name is not None or index.nlevels > 1)
-    ]
-    unnamed = index.nlevels == 1 and index.names[0] is None
-    if unnamed and index.inferred_type not in ("integer", "empty"):
-        levels = [0]
-    return frame.reset_index(level=levels) if levels else frame
 
 
 def parse(
@@ -141,24 +126,31 @@ def _check_writable(frame: Any, ending: str) -> None:
         CommandError: a column cannot be written in this format.
     """
     polars = library()
-    wrong = (polars.Binary, polars.Object)
-    if ending not in (".json", ".ndjson", ".jsonl"):
-        wrong = (polars.Object,)
-    for name, kind in frame.schema.items():
-        if kind in wrong:
-            raise CommandError(
-                f"The column {name!r} holds {kind}, which {ending} has no form for; "
-                "select the other columns first."
-            )
-        if (
-            kind.is_float()
-            and polars.Binary in wrong
-            and frame[name].is_infinite().any()
-        ):
-            raise CommandError(
-                f"The column {name!r} holds infinite numbers, which {ending} has no "
-                "form for; filter them out first, or write .csv or .parquet."
-            )
+    is_json = ending in (".json", ".ndjson", ".jsonl")
+    wrong = (polars.Binary, polars.Object) if is_json else (polars.Object,)
+    for column in frame:
+        for part in _parts(polars, column):
+            if part.dtype in wrong:
+                raise CommandError(
+                    f"The column {column.name!r} holds {part.dtype}, which {ending} "
+                    "has no form for; select the other columns first."
+                )
+            if is_json and part.dtype.is_float() and part.is_infinite().any():
+                raise CommandError(
+                    f"The column {column.name!r} holds infinite numbers, which "
+                    f"{ending} has no form for; filter them out first, or write .csv "
+                    "or .parquet."
+                )
+
+
+def _parts(polars: Any, column: Any) -> Iterator[Any]:
+    """Yield a column, and the columns inside of its lists and objects."""
+    yield column
+    if column.dtype in (polars.List, polars.Array):
+        yield from _parts(polars, column.explode())
+    elif column.dtype == polars.Struct:
+        for name in column.struct.fields:
+            yield from _parts(polars, column.struct.field(name))
 
 
 def worded() -> tuple[Any, ...]:

@@ -110,6 +110,8 @@ def _made(polars: Any, column: Any, function: str, kind: Any) -> Any:
     if function == "sum" and kind in (polars.Int64, polars.UInt64):
         # Polars sums in 64 bits and does not report an overflow.
         return column.cast(polars.Int128).sum().cast(kind)
+    if function == "sum" and kind == polars.Int128:
+        return column.cast(polars.Decimal(38, 0)).sum().cast(kind)
     # The schema's enum allows no other names.
     return getattr(column, function)()
 
@@ -199,6 +201,10 @@ def _column(frame: Any, name: str) -> dict[str, Json]:
     }
     if column.dtype.is_nested() or column.dtype == frames.library().Object:
         return description
+    if column.dtype.is_float():
+        description["empty"] = (
+            (column.is_null() | column.is_nan()).fill_null(True).sum()
+        )
     description["distinct"] = column.drop_nulls().n_unique()
     for statistic in ("min", "max", "mean", "std"):
         if statistic in ("min", "max") or column.dtype.is_numeric():

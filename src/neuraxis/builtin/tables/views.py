@@ -24,16 +24,38 @@ LARGEST = 15_000
 CELL = 500
 """Minimum characters shown of each cell; more if there are few cells."""
 _LEAST = 20
+_INSIDE = 1_000
+"""Maximum items of a list in a cell that are looked at one by one."""
 
 
 def cell(value: Any) -> Json:
     """Return one value as JSON: dates as text, other objects described."""
+    kind = cast("type[Any]", type(value))
+    if kind is list and len(value) <= _INSIDE:
+        return [_one(item) for item in value]
+    if kind is dict and len(value) <= _INSIDE:
+        return {str(key): _one(item) for key, item in value.items()}
+    return _one(value)
+
+
+def _one(value: Any) -> Json:
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value != value:
         return None
     has_json, json_form = to_json_value(value)
     return json_form if has_json else describe(value)
+
+
+def _with_nanoseconds(frame: Any) -> Any:
+    """Return moments as text if Python would cut their nanoseconds off."""
+    texts = [
+        column.dt.to_string("iso:strict")
+        for column in frame
+        if str(column.dtype).startswith(("Time", "Datetime(time_unit='ns'"))
+        and (column.dt.nanosecond() % 1000 > 0).any()
+    ]
+    return frame.with_columns(texts) if texts else frame
 
 
 def rows_of(
@@ -53,7 +75,7 @@ def rows_of(
             f"The table has {counted(total, 'row')}, counted from 0; there is no row "
             f"{start}."
         )
-    part = frame.slice(start, count)
+    part = _with_nanoseconds(frame.slice(start, count))
     return rows_view(part.iter_rows(named=True), start, part.height, total)
 
 

@@ -14,6 +14,7 @@ import decimal
 import enum
 import math
 import pathlib
+import re
 import typing
 import uuid
 from collections.abc import Callable, Mapping
@@ -42,6 +43,7 @@ from neuraxis.schema.navigate import Node
 from neuraxis.schema.schema import Schema
 
 Convert = Callable[[Any], Any]
+_NANOSECONDS = re.compile(r"\.\d{6}\d{0,2}[1-9]", re.ASCII)
 
 
 def _float(value: Any) -> Any:
@@ -98,18 +100,29 @@ def _made(make: Callable[[list[Any]], Any], convert_item: Convert | None) -> Con
     return convert
 
 
+def _whole_micros(text: str) -> str:
+    """Refuse nanoseconds, which Python would cut off."""
+    if _NANOSECONDS.search(text):
+        raise ValueError(text)
+    return text
+
+
 _SIMPLE: Mapping[Hint, Convert] = {
     float: _float,
     int: _int,
     bytes: _parsed(bytes, lambda text: base64.b64decode(text, validate=True), "base64"),
     datetime.datetime: _parsed(
-        datetime.datetime, datetime.datetime.fromisoformat, "a date and time (ISO 8601)"
+        datetime.datetime,
+        lambda text: datetime.datetime.fromisoformat(_whole_micros(text)),
+        "a date and time (ISO 8601) without nanoseconds",
     ),
     datetime.date: _parsed(
         datetime.date, datetime.date.fromisoformat, "a date like 2026-01-31"
     ),
     datetime.time: _parsed(
-        datetime.time, datetime.time.fromisoformat, "a time like 13:45"
+        datetime.time,
+        lambda text: datetime.time.fromisoformat(_whole_micros(text)),
+        "a time like 13:45, without nanoseconds",
     ),
     datetime.timedelta: _seconds,
     decimal.Decimal: _parsed(decimal.Decimal, decimal.Decimal, "a decimal number"),
@@ -280,10 +293,14 @@ def _mapping(args: tuple[Hint, ...], outer: Mapping[Hint, Any]) -> Convert | Non
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {
+        entries = cast("dict[Any, Any]", value)
+        made = {
             key_of(key) if key_of else key: value_of(item) if value_of else item
-            for key, item in cast("dict[Any, Any]", value).items()
+            for key, item in entries.items()
         }
+        if len(made) < len(entries):
+            raise CommandError(f"two keys mean the same in {quote(list(entries))}")
+        return made
 
     return convert
 
