@@ -26,6 +26,7 @@ from neuraxis.messages import Chunk, Prompt
 from neuraxis.models.gguf.engine import Engine, Setup, engine_of
 from neuraxis.models.gguf.files import file_of
 from neuraxis.models.http.answers import ServerError
+from neuraxis.models.http.server_hints import refusal
 from neuraxis.models.http.settings import Options, integer, options_for
 from neuraxis.models.openai.request import request_body
 from neuraxis.models.openai.stream import Frames
@@ -130,10 +131,9 @@ class GgufModel:
     def _error(self, error: Exception) -> Exception:
         if isinstance(error, (ModelError, MissingExtra, ConfigError)):
             return error
-        kind = ModelBroken
         if isinstance(error, ServerError) and error.status == 400:
-            kind = ModelRefused
-        return kind(f"{self.name}: {error}")
+            return ModelRefused(f"{self.name}: {error}{refusal(str(error))}")
+        return ModelBroken(f"{self.name}: {error}")
 
 
 def from_name(rest: str, settings: Settings) -> GgufModel:
