@@ -112,7 +112,7 @@ def _one(result: Result, *, brief: bool) -> str:
     head = target + (f" ({', '.join(short)})" if short else "")
     body = "\n".join([body, *(f"(Warning: {w})" for w in result.warnings)]).strip("\n")
     if brief and len(body) > SHORT:
-        return f"{head}: done, {len(body)} characters, used by the next step."
+        return f"{head}: done; a later step uses the result."
     return f"{head}:\n{body}" if body else f"{head}: done."
 
 
