@@ -51,7 +51,7 @@ def _why(planned: Planned, clause: str) -> str:
         )
         return f"{clause} could mean {' or '.join(list(calls)[:SHOWN])}. I did nothing."
     if closest is None:
-        return f"I know no command for {clause}. I did nothing."
+        return f"I have no command for {clause}. I did nothing."
     words = [f"“{word}”" for word in dict.fromkeys(closest.unplaced) if word != "?"]
     extra = f"no parameter takes {_all(words)}"
     if planned.without:
