@@ -194,6 +194,17 @@ def yes_ahead(target: str) -> str:
     )
 
 
+def plan_way_out(why: str, targets: Sequence[str]) -> str:
+    """Return why a guessed plan needs approval, and how to give it."""
+    if why.startswith(SAID_NO):
+        return why
+    options = " ".join(f"--yes-to {target}" for target in targets)
+    return (
+        f"{why.rstrip('.')}. To approve it beforehand: {options} on the command line, "
+        f"Policy(yes_to={json.dumps(list(targets))}) in a program"
+    )
+
+
 def only_reads(command: str, *, of_server: bool = False) -> str:
     """Return how a program declares that a command changes nothing.
 
