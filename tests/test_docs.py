@@ -42,6 +42,17 @@ def test_the_examples_run(
         exec(compile(block, str(page), "exec"), namespace)
 
 
+def test_the_first_program_prints_what_the_readme_shows(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With the offline planner, as a newcomer runs it."""
+    readme = PAGES[0].read_text(encoding="utf-8")
+    shown = re.search(r"^```text\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    assert shown
+    exec(compile(_BLOCK.findall(readme)[0], "README.md", "exec"), {})
+    assert capsys.readouterr().out == shown[1]
+
+
 def test_the_spans_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for each reply and each call, below that of the run, and all have an end."""
     trace: Any = pytest.importorskip("opentelemetry.trace")

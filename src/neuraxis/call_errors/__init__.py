@@ -28,6 +28,7 @@ from neuraxis.call_errors.asking import offer_every_change as offer_every_change
 from neuraxis.call_errors.asking import offer_host as offer_host
 from neuraxis.call_errors.asking import only_reads as only_reads
 from neuraxis.call_errors.asking import out_way_out as out_way_out
+from neuraxis.call_errors.asking import plan_way_out as plan_way_out
 from neuraxis.call_errors.asking import refused as refused
 from neuraxis.call_errors.asking import said_no_often as said_no_often
 from neuraxis.call_errors.asking import summary as summary

@@ -83,7 +83,7 @@ _OTHER_ORDER = (
 def out_way_out(target: str) -> str:
     """Return what to do if nothing may be sent."""
     return (
-        "Use an address that stands in the user's request, as it stands there and "
+        "Use an address from the user's request, exactly as it is written there, and "
         "once; or tell the user which address you would open, so that they ask for it "
         f"({yes_ahead(target)})."
     )
@@ -174,8 +174,8 @@ def deed_way_out(target: str, uses: Collection[str | None]) -> str:
 def undeclared_way_out(target: str, command: str) -> str:
     """Return what to do if a command declares no parameter's trust."""
     return (
-        f"{command} declares none of its parameters, so nothing that others wrote may "
-        "stand in any of them. Its author can name those that take the user's own "
+        f"{command} declares none of its parameters, so none of them may hold anything "
+        "that others wrote. Its author can name those that take the user's own "
         "values only (trusted_only), or declare that it destroys nothing "
         f"(effects: destructive false). {yes_way_out(target)}"
     )
@@ -191,6 +191,17 @@ def yes_ahead(target: str) -> str:
     return (
         f'to approve it beforehand: Policy(yes_to=["{target}"]) in a program, '
         f"--yes-to {target} on the command line"
+    )
+
+
+def plan_way_out(why: str, targets: Sequence[str]) -> str:
+    """Return why a guessed plan needs approval, and how to give it."""
+    if why.startswith(SAID_NO):
+        return why
+    options = " ".join(f"--yes-to {target}" for target in targets)
+    return (
+        f"{why.rstrip('.')}. To approve it beforehand: {options} on the command line, "
+        f"Policy(yes_to={json.dumps(list(targets))}) in a program"
     )
 
 

@@ -84,9 +84,9 @@ def not_shown(tool: str) -> CallError:
         code="unknown_command",
         where="tool",
         candidates=("find_commands",),
-        message=f"{named(tool)} is not listed, so that it cannot be called. Call "
-        "find_commands with a few words on what is to be done; what it finds can be "
-        "called from the next reply on.",
+        message=f"{named(tool)} is not listed, so it cannot be called. Call "
+        "find_commands with a few words about the task; what it finds can be called "
+        "from the next reply on.",
     )
 
 
@@ -154,7 +154,7 @@ def asset_unknown(asset_id: str, known: Sequence[str], where: str = "") -> CallE
         code="asset_not_found",
         where=where,
         message=f"{where + ': ' if where else ''}there is no asset "
-        f"{named(asset_id)}. Use the id of an asset that was told, or the value.",
+        f"{named(asset_id)}. Use the id of an asset that you were shown, or the value.",
     )
 
 
@@ -162,8 +162,8 @@ def too_many_steps(count: int, most: int) -> CallError:
     """Report more calls than a plan may have (rule D6)."""
     return CallError(
         code="budget_exhausted",
-        message=f"The reply has {count} calls; at most {most} may stand in one. "
-        "Nothing was run. Write fewer calls.",
+        message=f"The reply has {count} calls; it may have at most {most}. Nothing was "
+        "run. Write fewer calls.",
     )
 
 
@@ -184,8 +184,8 @@ def asset_path_not_found(
 def braces_are_text(where: str, braces: str, close: Sequence[str]) -> str:
     """Report braces without a reference (rule C21)."""
     return (
-        f"{where}: {quote(braces)} was passed on as text, since it begins with none of "
-        f"previous_result, results[n] and the steps' names.{did_you_mean(close)}"
+        f"{where}: {quote(braces)} was passed on as text, since it does not begin with "
+        f"previous_result, results[n] or a step's name.{did_you_mean(close)}"
     )
 
 
@@ -193,7 +193,7 @@ def asset_lost(asset_id: str) -> CallError:
     """Report that the object could not be saved with the session (B60)."""
     return CallError(
         code="asset_lost",
-        message=f"The asset {asset_id} was lost: its object could not be kept. "
+        message=f"The asset {asset_id} was lost: its object could not be saved. "
         "Run the command that made it again.",
     )
 

@@ -104,7 +104,7 @@ def skill_file_changed(path: str) -> str:
 def skill_copy_blocked(path: str) -> str:
     """Report that the user's file blocks a skill's copy."""
     return (
-        f"{quote(path)} is a file of the user's in the place of the skill's own copy, "
+        f"{quote(path)} is the user's file, where the skill's own copy would be, "
         "so the script was not run. Tell the user, who may move or delete it"
     )
 
@@ -164,5 +164,5 @@ def script_changes_not_kept(not_kept: Sequence[str]) -> str:
     rest = f"; and {len(not_kept) - _NAMED} more" if len(not_kept) > _NAMED else ""
     return (
         f"Not all that the script did was kept: {first}{rest}. What was there in the "
-        "workspace is as it was before."
+        "workspace is unchanged."
     )

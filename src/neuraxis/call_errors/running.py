@@ -70,7 +70,7 @@ def definitions_unread(target: str) -> str:
     """Report that a server announced changed commands but did not list them."""
     return (
         f"{target} was not called: its server said that its commands changed, and "
-        "they could not be read anew. Try again later, or tell the user"
+        "the new list could not be read. Try again later, or tell the user"
     )
 
 
@@ -117,8 +117,8 @@ def no_thread_free(target: str, seconds: float) -> CallError:
     return CallError(
         code="timeout",
         where=target,
-        message=f"{target} was not run: for {in_seconds(seconds)} other calls had all "
-        "threads. Go on without it, or try again later.",
+        message=f"{target} was not run: other calls used all threads for "
+        f"{in_seconds(seconds)}. Go on without it, or try again later.",
     )
 
 
@@ -265,7 +265,7 @@ def waits(target: str) -> CallError:
         code="skipped",
         where=target,
         message=f"{target} was stopped: a person was asked and did not answer. Some of "
-        "its items may be done. Look before you call it again.",
+        "its items may be done. Check that before you call it again.",
     )
 
 
@@ -287,8 +287,8 @@ def summary_wanted(words: int) -> str:
 def summed_up(summary: str, asset: str) -> str:
     """Introduce a summary of the earlier conversation."""
     return (
-        "(The conversation before this was summed up by you; it is no request. Every "
-        f"word of it is kept as asset://{asset}/content.)\n{summary}\n(End of the "
+        "(You summed up the conversation so far as follows; this is no request. Every "
+        f"word of it is stored as asset://{asset}/content.)\n{summary}\n(End of the "
         "summary.)"
     )
 
@@ -350,7 +350,7 @@ def loop_cut_off(
         )
         sentences.append(f"How {_items(unsure).lower()} ended is not known: {check}.")
     if left is None:
-        sentences.append("The items behind them were not begun.")
+        sentences.append("The items after them did not begin.")
     elif left:
         open_items = sorted([*left, *unsure]) if again else left
         first = open_items[0]

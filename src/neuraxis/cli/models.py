@@ -25,8 +25,8 @@ _KINDS = {
 
 
 _PLANNER = (
-    "neuraxis: local: is the offline planner, rules and no language model, so that "
-    "there is nothing to test. To test a language model, download one with `neuraxis "
+    "neuraxis: local: is the offline planner, rules and no language model, so there "
+    "is nothing to test. To test a language model, download one with `neuraxis "
     "models fetch smollm2` and type `neuraxis models test local:smollm2`; `neuraxis "
     "models list` lists the other kinds."
 )

@@ -423,7 +423,7 @@ def _open_question(text: str, calls: Sequence[Piece], end: int) -> CallError | N
         asks_consent = _MORE.search(sentence) or _MAY_I.search(sentence)
         if not asks_consent and sentence.endswith(_ASKS):
             return malformed_reply(
-                f"the question behind the call, {quote(sentence.strip())}, leaves open "
+                f"the question after the call, {quote(sentence.strip())}, leaves open "
                 "whether the call is to be made; write the call without it, or ask the "
                 "user without the call."
             )

@@ -207,7 +207,7 @@ def _may_end(
         if quotes or close != '"':
             # `"a", "b` that was cut is no string with quotes in it, and `'it` may
             # have been the beginning of `'it's`.
-            raise cut_off(text, "behind quotes that may or may not end a string")
+            raise cut_off(text, "after quotes that may or may not end a string")
         return True
     in_object = open_brackets[depth - 1] == "{"
     if following == ",":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import yaml
 
-_QUOTE = "must stand in quotes"
+_QUOTE = "must be in quotes"
 _COLUMN = "what belongs together must begin at the same column"
 
 

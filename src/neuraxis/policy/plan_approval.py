@@ -17,6 +17,7 @@ from itertools import dropwhile
 
 from msgspec.structs import replace
 
+from neuraxis import call_errors
 from neuraxis.assets.store import ReferenceLost
 from neuraxis.events import ApprovalAsked
 from neuraxis.planning.for_each import items_of, list_problem
@@ -166,7 +167,8 @@ async def confirm_guessed(steps: Sequence[Step], gate: Gate) -> str:
         plans = [[step] for step in due]
     for plan in plans:
         if no := await _ask_about_guessed(plan, due, gate):
-            return no
+            tools = dict.fromkeys(step.tool for step in due)
+            return call_errors.plan_way_out(no, list(tools))
     for step in due:
         if not (step.bindings or step.asset_refs):
             _, facts = evaluate_policy(step, step.arguments, gate)

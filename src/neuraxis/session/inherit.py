@@ -111,7 +111,7 @@ def inherit(parent: Context | None, policy: Policy | None) -> Inherited:
     if runtime.depth >= MOST_DEPTH:
         raise ConfigError(
             f"options.parent: sessions stand {MOST_DEPTH} deep in each other already; "
-            "an agent that asks itself would go on for ever"
+            "an agent that asks itself would never end"
         )
     if runtime.too_early is not None:
         runtime.too_early()

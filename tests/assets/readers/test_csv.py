@@ -210,7 +210,7 @@ def test_blanks_behind_the_separators_are_left_out_and_told() -> None:
         {"Month": "JAN", "1958": 340, "a,  b": 'x, "y'},
         {"Month": "FEB", "1958": 318, "a,  b": '5" z'},
     ]
-    assert told == ["The blanks behind the separators are left out."]
+    assert told == ["The blanks after the separators are left out."]
 
 
 def test_blanks_in_a_cell_stay_where_not_all_names_have_them() -> None:

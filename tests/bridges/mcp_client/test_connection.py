@@ -57,7 +57,7 @@ async def test_no_call_runs_while_a_changed_list_cannot_be_read(tmp_path):
     with opened(tmp_path, source) as session:
         assert (await say(session)).status == "done"
         unread = await say(session)
-    assert "could not be read anew" in unread.error.message
+    assert "new list could not be read" in unread.error.message
 
 
 async def test_a_resource_that_changes_after_it_was_read_is_told(tmp_path):

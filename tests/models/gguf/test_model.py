@@ -152,7 +152,8 @@ async def test_what_cannot_be_run_is_one_sentence(
     """A broken file, a prompt that is too long, and a binding that is missing."""
     error = {"code": 400, "message": "request (9 tokens) exceeds the context size"}
     binding(monkeypatch, lambda body, take: take({"error": error}))
-    with pytest.raises(ModelRefused, match=r"local:a: .*exceeds the context.*--no-"):
+    what_helps = r"local:a: .*exceeds the context.*local\.context.*--no-builtin"
+    with pytest.raises(ModelRefused, match=what_helps):
         await complete(model(tmp_path), PROMPT)
     with pytest.raises(ModelUnavailable, match=r"llama\.cpp cannot load it"):
         await complete(model(tmp_path, "broken.gguf"), PROMPT)

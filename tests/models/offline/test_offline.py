@@ -138,10 +138,12 @@ def test_a_whole_plan_is_asked_about_before_its_first_step(tmp_path: Path) -> No
 
 
 def test_an_existing_file_is_not_new(tmp_path: Path) -> None:
-    """Also one that an earlier request wrote."""
+    """Also one that an earlier request wrote; it is told how to approve it."""
     with session(tmp_path, FOUR) as twice:
         assert twice.run_sync("Write 'one' into a.txt").outcome == "answered"
-        assert twice.run_sync("Write 'two' into a.txt").outcome == "declined"
+        declined = twice.run_sync("Write 'two' into a.txt")
+    assert declined.outcome == "declined"
+    assert "--yes-to files.write_file on the command line" in declined.error
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one"
 
 

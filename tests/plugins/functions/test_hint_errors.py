@@ -68,7 +68,7 @@ NOTHING = [
         _tuple[..., int],
         "tuple[..., int] has 2 types; ... is allowed only as the second of two",
     ),
-    (5, "got the value 5; write its type, int; a default stands behind it: NAME: int"),
+    (5, "got the value 5; write its type, int; a default follows it: NAME: int"),
     (True, "got the value True; write its type, bool"),
     (..., "got ...; write Any"),
     (Box(), "got an object of the class Box; write the class itself: Box"),

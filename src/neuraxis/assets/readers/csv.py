@@ -78,7 +78,7 @@ def csv_frame(
         limits.check_rows(data.count(b"\n") - 2, most)
     spaced = _is_spaced(data, separator)
     if spaced:
-        warn("The blanks behind the separators are left out.")
+        warn("The blanks after the separators are left out.")
     if spaced or _has_loose_quote(data, separator):
         data = _quoted(data, separator, spaced)
     try:

@@ -231,9 +231,7 @@ class _Reading(msgspec.Struct, kw_only=True):
             if parameter is None or (parameter.place, parameter.name.lower()) in keys:
                 continue  # set by the client, or a secret key
             if parameter.place == "path" and parameter.name not in fields:
-                self.notes.add(
-                    f"{place}: {parameter.name!r} does not stand in the path"
-                )
+                self.notes.add(f"{place}: {parameter.name!r} is not in the path")
                 continue
             parameters.append(parameter)
         declared = {item.name for item in parameters if item.place == "path"}

@@ -136,7 +136,9 @@ def values(
         if not value:
             continue
         if not value.isprintable() or not value.isascii():
-            raise CommandError("the secret for this API cannot stand in a request")
+            raise CommandError(
+                "the secret for this API has characters that a request cannot hold"
+            )
         if scheme.kind == "basic":
             encoded = base64.b64encode(value.encode()).decode()
             headers["Authorization"] = f"Basic {encoded}"

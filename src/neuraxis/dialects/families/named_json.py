@@ -73,7 +73,7 @@ class _ReAct(Struct, frozen=True):
         if begin["input"] is None:
             if _WORDS_BEHIND.match(text, at) or _NEXT_LABEL.match(text, at):
                 return None
-            raise broken(text, at, f'expected "Action Input:" behind {name}')
+            raise broken(text, at, f'expected "Action Input:" after {name}')
         if at == len(text):
             raise cut_off(text, f"where the arguments of {name} begin")
         if text[at] != "{":

@@ -96,7 +96,7 @@ class _Python(Struct, frozen=True):
             if _BODY.match(text, end):
                 return None  # a function of another language is defined
             if not (reading.framed or _LINE_ENDS.match(text, end)):
-                raise broken(text, end, "expected nothing behind a call on its line")
+                raise broken(text, end, "expected nothing after a call on its line")
             end = end_of(_REST, text, end)
         except Broken as error:
             reading.reach = max(end, error.fault.position)

@@ -193,7 +193,7 @@ def read_strictly(
     if isinstance(read, Fault):
         return Reply(errors=(call_error(read),))
     if body[read.end :].strip() != END:
-        return _malformed(f"expected {END} right behind the list and nothing more.")
+        return _malformed(f"expected {END} right after the list and nothing more.")
     intents: Json = read.value
     if not isinstance(intents, list):
         return _malformed("expected a JSON list between the markers.")
@@ -277,7 +277,7 @@ def _find_marked(
     if not groups or _says_call(_between(text, inside)):
         position = pieces[marked].end
         return [], malformed_reply(
-            f"expected a JSON list behind {START}, got "
+            f"expected a JSON list after {START}, got "
             f"{quote(text[position : position + 40].strip())}."
         )
     if len(groups) > 1 and ended:

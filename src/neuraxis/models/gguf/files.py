@@ -142,8 +142,8 @@ def from_hub(repo: str, file: str, *, may_fetch: bool, shown: bool = False) -> P
     except (http_error, OSError, ValueError) as error:
         message = " ".join(str(error).split())[:300]
         raise ModelUnavailable(
-            f"hf:{repo}/{file}: cannot be fetched: {message}. Is the name right, and "
-            "does it need HF_TOKEN, or another server (HF_ENDPOINT)?"
+            f"hf:{repo}/{file}: cannot be fetched: {message.rstrip('.')}. Is the name "
+            "right, and does it need HF_TOKEN, or another server (HF_ENDPOINT)?"
         ) from error
 
 

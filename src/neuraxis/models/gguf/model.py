@@ -131,10 +131,9 @@ class GgufModel:
     def _error(self, error: Exception) -> Exception:
         if isinstance(error, (ModelError, MissingExtra, ConfigError)):
             return error
-        kind = ModelBroken
         if isinstance(error, ServerError) and error.status == 400:
-            kind = ModelRefused
-        return kind(f"{self.name}: {error}{refusal(str(error))}")
+            return ModelRefused(f"{self.name}: {error}{refusal(str(error))}")
+        return ModelBroken(f"{self.name}: {error}")
 
 
 def from_name(rest: str, settings: Settings) -> GgufModel:

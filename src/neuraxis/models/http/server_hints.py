@@ -85,9 +85,10 @@ def refusal(message: str) -> str:
         return " (the option max_tokens is more than this model writes: lower it)"
     if _TOO_LONG.search(message):
         return (
-            " (the prompt is longer than this model takes: give it a larger context, "
-            "leave out plugins (--no-builtin), or shorten it with "
-            "Options(prompt_tokens=..., catalog_limit=...))"
+            " (the prompt is longer than the model's context: give it a larger one "
+            "(for local: the setting local.context), or send less, with --no-builtin "
+            "on the command line or Options(prompt_tokens=..., catalog_limit=...) in "
+            "a program)"
         )
     return ""
 

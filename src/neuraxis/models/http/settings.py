@@ -147,7 +147,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
             )
         if not all("!" <= char <= "~" for char in key):
             raise ModelUnavailable(
-                f"{self.key_name} holds characters that cannot stand in a key."
+                f"{self.key_name} holds characters that no key may have."
             )
         return key
 

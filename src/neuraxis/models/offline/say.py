@@ -51,7 +51,7 @@ def _why(planned: Planned, clause: str) -> str:
         )
         return f"{clause} could mean {' or '.join(list(calls)[:SHOWN])}. I did nothing."
     if closest is None:
-        return f"I know no command for {clause}. I did nothing."
+        return f"I have no command for {clause}. I did nothing."
     words = [f"“{word}”" for word in dict.fromkeys(closest.unplaced) if word != "?"]
     extra = f"no parameter takes {_all(words)}"
     if planned.without:
@@ -112,7 +112,7 @@ def _one(result: Result, *, brief: bool) -> str:
     head = target + (f" ({', '.join(short)})" if short else "")
     body = "\n".join([body, *(f"(Warning: {w})" for w in result.warnings)]).strip("\n")
     if brief and len(body) > SHORT:
-        return f"{head}: done, {len(body)} characters, used by the next step."
+        return f"{head}: done; a later step uses the result."
     return f"{head}:\n{body}" if body else f"{head}: done."
 
 

@@ -208,8 +208,7 @@ def _read_value(hint: Hint) -> tuple[str, str]:
     if isinstance(hint, bool | int | float | str | bytes):
         return (
             f"the value {hint!r:.40}",
-            f"write its type, {cls}; a default stands behind it: NAME: {cls} = "
-            f"{hint!r:.40}",
+            f"write its type, {cls}; a default follows it: NAME: {cls} = {hint!r:.40}",
         )
     return f"an object of the class {cls}", f"write the class itself: {cls}"
 

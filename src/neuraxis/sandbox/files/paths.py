@@ -198,7 +198,7 @@ def _check_part(part: str, shown: str) -> None:
         )
     if bad := sorted(_FORBIDDEN.intersection(part)):
         raise FileRefused(
-            f"{shown}: {' '.join(bad)} cannot stand in a file name; "
+            f"{shown}: {' '.join(bad)} is not allowed in a file name; "
             "use '-' or '_' instead."
         )
     # Some systems compare names after compatibility folding and lower-casing.
