@@ -336,7 +336,8 @@ class Session(Generic[Out]):
             request = None if is_resumed else text
             for item in attach:
                 self.attach(*await read_item(item))
-            earlier = (self.history, self._pending, self.id, self.journal)
+            cut = (self._is_cut_off, self._pending)
+            earlier = (self.history, *cut, self.id, self.journal)
             stores = (self.dialect, self.assets, self.origins)
             waited = await past.continued.take_up(request, *earlier, *stores)
             config = continued_config(config, waited)
@@ -347,8 +348,8 @@ class Session(Generic[Out]):
             reporting = (self._sink.emit, self._lock.watch is not None, shows)
             work = converse(request, config, self.history, *reporting)
             answer = await (work if self._outer is None else self._outer.hold(work))
-            await self._sink.end()
             self._is_cut_off = answer.outcome == "waiting"
+            await self._sink.end()
             return self._lock.with_write_error(answer)
         except WatchFailed as failed:
             raise failed.seen_by(watch) from None
