@@ -11,7 +11,7 @@ import pytest
 
 from neuraxis import Call, Effects, Options, Session, command
 from neuraxis.errors import ModelUnavailable
-from neuraxis.events import HistoryShortened
+from neuraxis.events import AssetStored, HistoryShortened
 from neuraxis.journal import open_journal
 from neuraxis.messages import Message, Prompt
 from neuraxis.models.scripted import ScriptedModel
@@ -171,3 +171,32 @@ async def test_without_a_budget_nothing_is_shortened(tmp_path: Path) -> None:
         for turn in range(10):
             await session.run(f"request {turn}")
     assert shortened(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", [AssetStored, HistoryShortened])
+async def test_a_watch_that_raises_leaves_what_the_journal_has(
+    tmp_path: Path, kind: type
+) -> None:
+    """Nothing is summed up twice: a reopened session has the same conversation."""
+    talk = Talk(
+        tmp_path, journal=tmp_path / "j.db", options=Options(prompt_tokens=4000)
+    )
+
+    def watch(event: object) -> None:
+        if isinstance(event, kind):
+            raise ValueError("the page is closed")
+
+    session = talk.begin()
+    with pytest.raises(ValueError, match="the page is closed"):
+        for number in range(40):
+            await session.drive(f"Request {number}. " + "z" * 900, watch)
+    await session.resume()
+    for number in range(8):
+        await session.run(f"Later {number}. " + "z" * 900)
+    said = [item.content for item in session.history]
+    full = session.assets.root(session.assets.ids[-1])
+    await session.aclose()
+    later = Session.open("s", model=ScriptedModel([]), **talk.given)
+    assert [item.content for item in later.history] == said
+    assert later.assets.root(later.assets.ids[-1]) == full
+    await later.aclose()

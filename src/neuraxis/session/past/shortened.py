@@ -22,10 +22,14 @@ class Summary(Struct, kw_only=True):
     """Id of the asset that stores it; empty: there is no summary."""
     text: str = ""
 
+    def with_text(self, dropped: Sequence[Message]) -> str:
+        """Return the text with these messages after it."""
+        texts = (f"{item.role}:\n{item.content}" for item in dropped)
+        return "\n\n".join([*filter(None, [self.text]), *texts])
+
     def add(self, dropped: Sequence[Message], asset: str) -> None:
         """Append messages; `asset` stores the text from now on."""
-        texts = (f"{item.role}:\n{item.content}" for item in dropped)
-        self.text = "\n\n".join([*filter(None, [self.text]), *texts])
+        self.text = self.with_text(dropped)
         self.asset = asset
 
 

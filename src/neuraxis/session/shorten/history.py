@@ -144,8 +144,8 @@ def _to_references(
             before=size,
             after=size - saved,
         )
-        emit(event)
         apply_shortening(history, event)
+        emit(event)
     return saved
 
 
@@ -174,13 +174,12 @@ async def _sum_up(
     if reply is not None:
         runtime.usage.tokens += reply.usage
         runtime.usage.usd += await reply_cost(reply, config) or 0.0
-    summed = config.summed
-    previous, asset = summed.asset, config.ids.next()
-    summed.add(dropped, asset)
-    stored = config.assets.attach(asset, summed.text, SUMMARY_DESCRIPTION)
+    summed, asset = config.summed, config.ids.next()
+    stored = config.assets.attach(asset, summed.with_text(dropped), SUMMARY_DESCRIPTION)
     report_stored(asset, stored, emit)
-    if previous:
-        config.assets.forget(previous)  # the new one has its text, too
+    if summed.asset:
+        config.assets.forget(summed.asset)  # the new one has its text, too
+    summed.add(dropped, asset)
     label = config.origins.sums_up(asset)
     content = call_errors.summed_up(text, asset)
     content = f"{content}\n\n{history[cut].content}"
@@ -195,8 +194,8 @@ async def _sum_up(
         output_tokens=0 if reply is None else reply.usage.output_tokens,
         origins=to_tell(label),
     )
+    apply_shortening(history, event)  # first: what watches `emit` may end the run
     emit(event)
-    apply_shortening(history, event)
 
 
 async def _summary(
