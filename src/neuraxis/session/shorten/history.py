@@ -85,7 +85,7 @@ async def fitting_prompt(
     prompt, most = build(), config.prompt_tokens
     if most is None or (size := _size(prompt)) <= most:
         return prompt
-    requests = [index for index, item in enumerate(history) if item.is_request]
+    requests = _requests(history)
     current = requests[-1] if requests else 0
     size -= _to_references(history, current, size, config, emit)
     if size > REFERENCES_FRACTION * most and current:
@@ -96,6 +96,19 @@ async def fitting_prompt(
     if size > most:  # one turn alone is too long
         _to_references(history, len(history) - 1, size, config, emit)
     return build()
+
+
+def _requests(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the user's requests.
+
+    What stands before the first marked one was put there by the program.
+    """
+    first = next((i for i, item in enumerate(messages) if item.is_request), None)
+    return [
+        index
+        for index, item in enumerate(messages)
+        if item.is_request or (item.role == "user" and (first is None or index < first))
+    ]
 
 
 def _size(prompt: Prompt) -> int:
@@ -140,6 +153,7 @@ def _to_references(
     if shorter:
         event = HistoryShortened(
             how="references",
+            of=len(history),
             messages=tuple([index, content] for index, content in shorter),
             before=size,
             after=size - saved,
@@ -187,6 +201,7 @@ async def _sum_up(
         how="summary",
         messages=([cut, content],),
         dropped=cut,
+        of=len(history),
         asset=asset,
         before=size,
         after=size - tokens(dropped) + len(content) // BYTES,
@@ -217,5 +232,5 @@ async def _summary(
         text = "\n".join(decoded.texts).strip()
         if text and not decoded.calls and not decoded.errors:
             return text[: word_limit * 10], reply
-    requests = [item.content[:100] for item in dropped if item.is_request][-_TURNS:]
-    return "\n".join(["The requests so far:", *requests]), reply
+    requests = [dropped[index].content[:100] for index in _requests(dropped)]
+    return "\n".join(["The requests so far:", *requests[-_TURNS:]]), reply
