@@ -25,6 +25,16 @@ def pay(to: str) -> str:
     return f"paid {to}"
 
 
+class Box:
+    """An object without a JSON form."""
+
+
+@command(effects="read")
+def boxes() -> dict[str, object]:
+    """Boxes, which are stored."""
+    return {"count": 3, "first": Box()}
+
+
 @command(effects="once")
 def note(text: str) -> str:
     """Write a note."""
@@ -37,7 +47,7 @@ def session(folder: Path, *replies: Any, **given: Any) -> Session:
     DONE.clear()
     given = {
         "model": ScriptedModel(list(replies)),
-        "plugins": [pay, note],
+        "plugins": [pay, note, boxes],
         "journal": folder / "j.db",
         "policy": POLICY,
         "approve": "later",
@@ -115,6 +125,24 @@ def test_an_open_question_outlives_the_no_to_another(tmp_path: Path) -> None:
     assert "not ann" in told
     assert "not bob" in told
     assert DONE == ["note x"]
+
+
+def test_a_stored_result_is_shown_as_if_the_plan_had_not_waited(
+    tmp_path: Path,
+) -> None:
+    """The beginning of it, beside its reference."""
+    reply = a_plan({"tool": "boxes"}, {"tool": "pay", "to": "ann"})
+    with session(tmp_path, reply, "All is done.") as first:
+        first.run_sync("pay them")
+        first.approve("a2")
+        first.resume_sync()
+        waited = first.history[-2].content
+    allowed = Policy(default="allow")
+    (tmp_path / "other").mkdir()
+    with session(tmp_path / "other", reply, "Done.", policy=allowed) as other:
+        other.run_sync("pay them")
+        assert other.history[-2].content == waited
+    assert '"count":3' in waited
 
 
 @pytest.mark.parametrize("kind", [MessageSent, SessionFinished])
