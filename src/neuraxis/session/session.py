@@ -342,7 +342,7 @@ class Session(Generic[Out]):
             waited = await past.continued.take_up(request, *earlier, *stores)
             config = continued_config(config, waited)
             self._is_cut_off, self._pending = True, -1
-            begin_files(self.files, is_inside=self._outer is not None)
+            begin_files(self.files, self._outer, is_resumed=is_resumed)
             choose_shown(self._shortlist, request or "", self.history, planned)
             shows, self._shows = self._shows, []
             reporting = (self._sink.emit, self._lock.watch is not None, shows)
@@ -425,7 +425,7 @@ class Session(Generic[Out]):
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         try:
             self._announce(emit)
-            begin_files(self.files, is_inside=self._outer is not None)
+            begin_files(self.files, self._outer)
             work = run_calls(calls, config, emit, params)
             results = await (work if self._outer is None else self._outer.hold(work))
         except WatchFailed as failed:
