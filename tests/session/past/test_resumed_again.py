@@ -48,6 +48,7 @@ def session(folder: Path, *replies: Any, **given: Any) -> Session:
     given = {
         "model": ScriptedModel(list(replies)),
         "plugins": [pay, note, boxes],
+        "workspace": folder / "w",
         "journal": folder / "j.db",
         "policy": POLICY,
         "approve": "later",
