@@ -273,6 +273,8 @@ class HistoryShortened(Struct, frozen=True, kw_only=True, gc=False):
     """Each [index, new content] of the conversation's messages."""
     dropped: int = 0
     """Number of messages, from the first on, that a summary replaces."""
+    of: int = 0
+    """Number of all messages then; 0: not known."""
     asset: str = ""
     """Id of the asset that stores their text."""
     before: int = 0

@@ -167,12 +167,16 @@ class AssetStore:
             bytes=size,
         )
         prepared = self._saved(asset_id, asset, value, native)
+        stored = replace(prepared.stored, preview=self.preview(value))
+        return replace(prepared, stored=stored)
+
+    def preview(self, value: Any) -> Json:
+        """Return what the model is shown of a stored value; None: nothing."""
         if self._inline_bytes is None:
-            return prepared  # the strict profile, which has no previews (rule B58)
+            return None  # the strict profile, which has no previews (rule B58)
         from neuraxis.assets.preview import preview  # few results are stored
 
-        stored = replace(prepared.stored, preview=preview(value))
-        return replace(prepared, stored=stored)
+        return preview(value)
 
     def put(self, prepared: Prepared) -> Stored:
         """Store a prepared value."""

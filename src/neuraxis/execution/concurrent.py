@@ -70,9 +70,9 @@ def _blocking_failure(
     if not failed or step.call.id in runtime.earlier_results:  # it has ended already
         return None
     later = runtime.gate.later
-    # an approved call does not depend on the other calls that were asked about
-    approved = later is not None and later.allows(step.call.id)
-    if runtime.on_error != "continue" and not approved:
+    # a call that was asked about has an answer of its own, or still waits for one
+    was_asked = later is not None and step.call.id in later.asked
+    if runtime.on_error != "continue" and not was_asked:
         return next(iter(failed.values()))
     return next(
         (failed[call_id] for call_id in failed if call_id in step.depends), None

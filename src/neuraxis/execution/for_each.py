@@ -55,7 +55,11 @@ def run_one(step: Step, runtime: Runtime) -> Coroutine[Any, Any, Result]:
 
 
 async def _earlier_result(step: Step, runtime: Runtime) -> Result:
-    return replace(runtime.earlier_results[step.call.id], call=step.call)
+    result = replace(runtime.earlier_results[step.call.id], call=step.call)
+    if result.stored:  # the journal has no preview
+        shown = runtime.secrets.scrub(runtime.assets.preview(result.value))
+        return replace(result, preview=shown)
+    return result
 
 
 # --- one call for each item ----------------------------------------------------

@@ -92,11 +92,6 @@ class Later(Struct, kw_only=True):
             and _is_same(known, asked)
         )
 
-    def allows(self, call_id: str) -> bool:
-        """Whether a person said yes to this call."""
-        answer = self.answered.get(call_id)
-        return answer is not None and answer.allowed
-
 
 def _is_same(known: ApprovalAsked, asked: ApprovalAsked) -> bool:
     """Whether two questions have the same reason, scripts and files."""

@@ -28,7 +28,7 @@ from neuraxis.messages import (
     Prompt,
     Reply,
 )
-from neuraxis.models import Model, complete
+from neuraxis.models import complete
 from neuraxis.session.answer import Outcome
 from neuraxis.session.config import RunConfig
 from neuraxis.session.typed.replies import (
@@ -92,7 +92,7 @@ async def ask_model(
         emit(replace(request, again=True))
         report = chunk_reporter(config.output, emit)
 
-    completion = await _complete(config.model, prompt, on_chunk, restart)
+    completion = await _complete(config, runtime, prompt, on_chunk, restart)
     if completion.tool_calls and not prompt.native_tools and prompt.write is not None:
         completion = _written_out(completion, prompt, prompt.write)
         notes.append("native tool calls, though none were offered; read as text")
@@ -212,20 +212,41 @@ def _check_budget(budget: Budget, used: Usage, emit: Callable[[Event], None]) ->
 
 
 async def _complete(
-    model: Model,
+    config: RunConfig,
+    runtime: Runtime,
     prompt: Prompt,
     on_chunk: Callable[[Chunk], None],
     restart: Callable[[ModelError], Awaitable[None]],
 ) -> Completion:
-    """Return a whole reply; ask again after a server's failure."""
-    for _ in range(MAX_RESTARTS):
+    """Return a whole reply; ask again after a server's failure.
+
+    The tokens of replies that broke off count, too.
+    """
+    lost = seen = NOTHING_USED
+
+    def see(chunk: Chunk) -> None:
+        nonlocal seen
+        seen = chunk.usage or seen
+        on_chunk(chunk)
+
+    restarts = 0
+    while True:
         try:
-            return await complete(model, prompt, on_chunk)
+            completion = await complete(config.model, prompt, see)
         except ModelError as error:
-            if not error.again:
+            lost, seen = lost + seen, NOTHING_USED
+            if not error.again or restarts == MAX_RESTARTS:
+                paid = Completion(finish_reason="stop", usage=lost)
+                runtime.usage.tokens += lost
+                if lost != NOTHING_USED:
+                    runtime.usage.usd += await reply_cost(paid, config) or 0.0
                 raise
+            restarts += 1
             await restart(error)
-    return await complete(model, prompt, on_chunk)
+        else:
+            if lost == NOTHING_USED:
+                return completion
+            return replace(completion, usage=lost + completion.usage)
 
 
 async def reply_cost(completion: Completion, config: RunConfig) -> float | None:

@@ -32,7 +32,7 @@ from neuraxis.journal import Journal
 from neuraxis.journal.memory import MemoryJournal
 from neuraxis.policy.unknown_calls import TELLING, UnknownCalls, settlement
 from neuraxis.session.run import RunLock
-from neuraxis.session.watch import Watch
+from neuraxis.session.watch import Watch, WatchFailed
 
 _DURABLE = frozenset(
     {ModelFinished, CallStarted, ApprovalAsked, ApprovalAnswered, SessionFinished}
@@ -169,9 +169,11 @@ class EventSink:
         self._announce_until(emitted)
 
     async def end(self) -> None:
-        """Wait as `written` does, but record a failure instead of raising."""
+        """Wait as `written` does; record what cannot be written."""
         try:
             await self.written()
+        except WatchFailed:
+            raise  # the program's own
         except StorageError as error:
             self._lock.unwritten = self._lock.unwritten or str(error)
             self._announce_until(self._emitted)

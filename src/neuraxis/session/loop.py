@@ -360,8 +360,6 @@ async def _run_waiting_plan(
     """Run the rest of a plan that waited for approvals."""
     ids = waiting_plan.ids(config.ids)
     reply = config.dialect.decode(as_completion(history[-1]), next_id=ids)
-    # it may go on waiting, and the journal's messages have no calls
-    history[-1] = replace(history[-1], calls=reply.calls)
     plan = plan_of(waiting_plan.with_changes(reply).calls, config)
     if plan.problems:
         _report_errors(config, history, state, plan.problems, emit)

@@ -336,19 +336,19 @@ class Session(Generic[Out]):
             request = None if is_resumed else text
             for item in attach:
                 self.attach(*await read_item(item))
-            earlier = (self.history, self._pending, self.id, self.journal)
+            earlier = (self._is_cut_off, self._pending, self.id, self.journal)
             stores = (self.dialect, self.assets, self.origins)
-            waited = await past.continued.take_up(request, *earlier, *stores)
-            config = continued_config(config, waited)
+            found = past.continued.take_up(request, self.history, *earlier, *stores)
+            config = continued_config(config, await found)
             self._is_cut_off, self._pending = True, -1
-            begin_files(self.files, is_inside=self._outer is not None)
+            begin_files(self.files, self._outer, is_resumed=is_resumed)
             choose_shown(self._shortlist, request or "", self.history, planned)
             shows, self._shows = self._shows, []
             reporting = (self._sink.emit, self._lock.watch is not None, shows)
             work = converse(request, config, self.history, *reporting)
             answer = await (work if self._outer is None else self._outer.hold(work))
-            await self._sink.end()
             self._is_cut_off = answer.outcome == "waiting"
+            await self._sink.end()
             return self._lock.with_write_error(answer)
         except WatchFailed as failed:
             raise failed.seen_by(watch) from None
@@ -425,7 +425,7 @@ class Session(Generic[Out]):
         emit = partial(self._sink.emit, watch=guard_watch(watch))
         try:
             self._announce(emit)
-            begin_files(self.files, is_inside=self._outer is not None)
+            begin_files(self.files, self._outer)
             work = run_calls(calls, config, emit, params)
             results = await (work if self._outer is None else self._outer.hold(work))
         except WatchFailed as failed:

@@ -14,6 +14,7 @@ from typing import Any
 from neuraxis import call_errors
 from neuraxis.errors import ConfigError
 from neuraxis.events import ApprovalAsked
+from neuraxis.execution.nested import ParentRun
 from neuraxis.execution.offload import in_thread_if
 from neuraxis.formatting import check_flag
 from neuraxis.journal import Journal
@@ -65,10 +66,16 @@ def _mode(path: Path) -> int:
         return 0  # creating it reports the reason
 
 
-def begin_files(files: FileHistory, *, is_inside: bool) -> None:
+def begin_files(
+    files: FileHistory, outer: ParentRun | None, *, is_resumed: bool = False
+) -> None:
     """Create the workspace, and begin a run that `undo` can revert."""
     make_workspace(files.workspace)
-    if not is_inside:  # a nested run is part of its parent's
+    if outer is not None:
+        return  # a nested run is part of its parent's
+    if is_resumed:
+        files.go_on()
+    else:
         files.begin()
 
 

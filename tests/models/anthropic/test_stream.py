@@ -229,8 +229,50 @@ async def test_an_error_in_plain_words_is_asked_again(
     assert len(server.requests) == 2
 
 
+def searched(name: str) -> list[Event]:
+    """A search of the server's own tools."""
+    block = {"type": "server_tool_use", "id": name, "name": "web_search", "input": {}}
+    return [
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_stop", "index": 0},
+    ]
+
+
+async def test_a_paused_turn_goes_on(server: Server, model: AnthropicModel) -> None:
+    """What it wrote is sent back as it is; its text and tokens are the reply's."""
+    paused = ended("pause_turn", output_tokens=2)
+    paused["delta"]["container"] = {"id": "box", "expires_at": "2026-01-01"}
+    server.answers(
+        stream(played(begun(input_tokens=3), *searched("s1"), paused, STOP)),
+        stream(
+            played(
+                begun(input_tokens=5), *searched("s2"), *text("One. ", 1), paused, STOP
+            )
+        ),
+        answer({"type": "error", "error": {"type": "overloaded_error"}}, status=529),
+        stream(
+            played(begun(input_tokens=7), *text("Two."), ended(output_tokens=4), STOP)
+        ),
+    )
+    got = await complete(model, PROMPT)
+    assert (got.text, got.finish_reason) == ("One. Two.", "stop")
+    assert got.usage == Usage(input_tokens=15, output_tokens=8)
+    first, second, _, last = (request.body for request in server.requests)
+    assert len(first["messages"]) == 1
+    assert "container" not in first
+    assert [block["id"] for block in second["messages"][1]["content"]] == ["s1"]
+    assert len(last["messages"]) == 2
+    turn = last["messages"][1]
+    assert turn["role"] == "assistant"
+    assert [block.get("id") for block in turn["content"]] == ["s1", "s2", None]
+    assert last["container"] == "box"
+    blocks = json.loads(got.carried)["blocks"]
+    assert blocks[:3] == turn["content"]
+    assert blocks[3] == {"type": "text", "text": "Two."}
+
+
 @pytest.mark.parametrize("words", ["Let me search further.", ""])
-async def test_a_paused_turn_is_no_answer(
+async def test_a_turn_that_pauses_for_ever_is_no_answer(
     server: Server, model: AnthropicModel, words: str
 ) -> None:
     """The error says why, and what to do; it is not the text so far."""

@@ -11,7 +11,7 @@ import pytest
 
 from neuraxis import Call, Effects, Options, Session, command
 from neuraxis.errors import ModelUnavailable
-from neuraxis.events import HistoryShortened
+from neuraxis.events import AssetStored, HistoryShortened
 from neuraxis.journal import open_journal
 from neuraxis.messages import Message, Prompt
 from neuraxis.models.scripted import ScriptedModel
@@ -171,3 +171,54 @@ async def test_without_a_budget_nothing_is_shortened(tmp_path: Path) -> None:
         for turn in range(10):
             await session.run(f"request {turn}")
     assert shortened(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", [AssetStored, HistoryShortened])
+async def test_a_watch_that_raises_leaves_what_the_journal_has(
+    tmp_path: Path, kind: type
+) -> None:
+    """Nothing is summed up twice: a reopened session has the same conversation."""
+    talk = Talk(tmp_path, options=Options(prompt_tokens=4000))
+
+    def watch(event: object) -> None:
+        if isinstance(event, kind):
+            raise ValueError("the page is closed")
+
+    async def say(session: Session, turns: int) -> None:
+        for number in range(turns):
+            await session.drive(f"Request {number}. " + "z" * 900, watch)
+
+    session = talk.begin()
+    with pytest.raises(ValueError, match="the page is closed"):
+        await say(session, 40)
+    await session.resume()
+    for number in range(8):
+        await session.run(f"Later {number}. " + "z" * 900)
+    said = [item.content for item in session.history]
+    full = session.assets.root(session.assets.ids[-1])
+    await session.aclose()
+    later = Session.open("s", model=ScriptedModel([]), **talk.given)
+    assert [item.content for item in later.history] == said
+    assert later.assets.root(later.assets.ids[-1]) == full
+    await later.aclose()
+
+
+async def test_a_conversation_of_the_program_is_shortened_by_its_requests(
+    tmp_path: Path,
+) -> None:
+    """Reopened without it, the session still has its own last messages."""
+    talk = Talk(tmp_path, options=Options(prompt_tokens=6000))
+    session = talk.begin()
+    for number in range(20):
+        content = f"Earlier {number}. " + "z" * 900
+        session.history.append(Message(role="user", content=content))
+        session.history.append(Message(role="assistant", content="I see."))
+    await session.run("What now?")
+    said = [item.content for item in session.history]
+    assert "Earlier 19." in "".join(said)
+    assert "Earlier 0." not in "".join(said[1:])
+    await session.aclose()
+    later = Session.open("s", model=ScriptedModel([]), **talk.given)
+    assert [item.content for item in later.history] == said[-len(later.history) :]
+    assert any("What now?" in item.content for item in later.history)
+    await later.aclose()

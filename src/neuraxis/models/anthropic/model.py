@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import cast
 from urllib.parse import quote as percent_encoded
 
 from msgspec.structs import replace
@@ -12,8 +13,8 @@ from neuraxis.errors import ConfigError
 from neuraxis.messages import Prompt
 from neuraxis.models.anthropic.request import PARTS, missing_options, request_body
 from neuraxis.models.anthropic.stream import MessageReader
-from neuraxis.models.http.model import HttpModel, Wire, named_model
-from neuraxis.models.http.optional_parts import refused_option, without_option
+from neuraxis.models.http.model import HttpModel, Reader, Wire, named_model
+from neuraxis.models.http.optional_parts import Body, refused_option, without_option
 from neuraxis.models.http.settings import Endpoint, Options, Provider, address_with
 from neuraxis.settings import Settings
 from neuraxis.specs import Json
@@ -44,6 +45,7 @@ def messages_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
         finds_tools=True,
         body=lambda prompt, origin: request_body(prompt, model, options, origin),
         reader=MessageReader,
+        resumed=_resumed,
         refused_part=partial(refused_option, PARTS),
         without=partial(without_option, PARTS),
     )
@@ -66,6 +68,24 @@ def bedrock_wire(model: str, endpoint: Endpoint, options: Options) -> Wire:
         headers=endpoint.key_header,
         body=body,
     )
+
+
+def _resumed(
+    body: Body, origin: str, reader: Reader
+) -> tuple[dict[str, Json], Callable[[], Reader]] | None:
+    """Return how a paused turn goes on: with what it wrote.
+
+    https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools.md
+    """
+    if not isinstance(reader, MessageReader) or not reader.paused:
+        return None
+    turns = list(cast("list[Json]", body["messages"]))
+    if reader.pauses:  # what the turn wrote until the earlier one
+        turns.pop()
+    turns.append({"role": "assistant", "content": reader.blocks})
+    place = {"container": reader.container} if reader.container else {}
+    more = {**body, **place, "messages": turns}
+    return more, lambda: MessageReader(origin, reader)
 
 
 def _headers(key: str) -> Mapping[str, str]:

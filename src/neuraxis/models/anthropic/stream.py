@@ -38,6 +38,8 @@ _FINISH: Mapping[str, FinishReason] = {
 }
 _PAUSED = "pause_turn"
 """Stop reason of a turn whose server tools (searches) need more steps."""
+MOST_PAUSES = 10
+"""Times that a paused turn goes on."""
 _PLAIN = ("text", "tool_use")
 """Blocks that can be rebuilt from the text and the calls."""
 
@@ -49,11 +51,16 @@ class MessageReader:
     """Parser of one answer.
 
     `origin` is the server and model: the turn's state goes back to no other. Empty: no
-    state is carried.
+    state is carried. `before` read the turn until it was paused.
     """
 
-    def __init__(self, origin: str = "") -> None:
+    def __init__(self, origin: str = "", before: MessageReader | None = None) -> None:
         self._origin = origin
+        self.pauses = 0 if before is None else before.pauses + 1
+        self._earlier: list[dict[str, Json]] = [] if before is None else before.blocks
+        self._used = Usage() if before is None else before.usage
+        self.container = "" if before is None else before.container
+        """Id of the server's container that its tools work in; empty: none."""
         self._done = False
         self._id: Json = None
         self._reason = ""
@@ -68,6 +75,29 @@ class MessageReader:
     def complete(self) -> bool:
         """Whether the answer is complete."""
         return self._done
+
+    @property
+    def paused(self) -> bool:
+        """Whether the turn goes on with another request.
+
+        One with calls of ours goes on with their results.
+        """
+        return self._reason == _PAUSED and not self._places
+
+    @property
+    def blocks(self) -> list[dict[str, Json]]:
+        """Return the turn so far, as it is sent back."""
+        own = [block for _, block in sorted(self._blocks.items())]
+        return self._earlier + [
+            block
+            for block in own
+            if block.get("type") != "text" or as_str(block.get("text")).strip()
+        ]
+
+    @property
+    def usage(self) -> Usage:
+        """Return the tokens of the turn so far."""
+        return self._used + _usage(self._usage)
 
     def grace(self, after_end: float, stall: float) -> float | None:
         """Return the seconds of silence that end the answer; None: no limit."""
@@ -130,12 +160,13 @@ class MessageReader:
             if not (self._done or whole):
                 raise broken_off()
             self._notes.append("no finish reason was given with the end of the answer")
-        if self._reason == _PAUSED and not self._places:
-            # with calls of ours, the turn goes on with their results
+        if self.paused and self.pauses < MOST_PAUSES:
+            return Chunk(note=f"the turn was paused ({_PAUSED}) and goes on")
+        if self.paused:
             raise ServerError(
-                f"it paused before its answer was complete ({_PAUSED}): its own tools "
-                "take more steps than one reply has; ask for less at once, or let "
-                "these tools be used less often (max_uses of the web search)",
+                f"it paused {MOST_PAUSES + 1} times before its answer was complete "
+                f"({_PAUSED}): its own tools take too many steps; ask for less at "
+                "once, or let them be used less often (max_uses of the web search)",
                 is_final=True,  # else the session asks, and pays, three times
             )
         reason = _FINISH.get(self._reason, "stop")
@@ -148,7 +179,7 @@ class MessageReader:
             self._notes.append(note)
         return Chunk(
             finish_reason=reason,
-            usage=_usage(self._usage),
+            usage=self.usage if self.usage != Usage() else None,
             note="; ".join(self._notes),
             carried=carried,
         )
@@ -248,6 +279,9 @@ class MessageReader:
         return []
 
     def _end(self, delta: Mapping[str, Json]) -> None:
+        self.container = as_str(as_map(delta.get("container")).get("id")) or (
+            self.container
+        )
         reason = delta.get("stop_reason")
         if isinstance(reason, str) and reason:
             self._reason = reason.lower()
@@ -263,15 +297,10 @@ class MessageReader:
                 self._usage[key] = value
 
     def _carried(self) -> tuple[str, str]:
-        blocks = [block for _, block in sorted(self._blocks.items())]
+        blocks = [*self._earlier, *self._blocks.values()]
         if all(block.get("type") in _PLAIN for block in blocks):
             return "", ""
-        returned = [
-            block
-            for block in blocks
-            if block.get("type") != "text" or as_str(block.get("text")).strip()
-        ]
-        return pack(self._origin, blocks=returned)
+        return pack(self._origin, blocks=self.blocks)
 
 
 def _json_text(piece: Json) -> str:
@@ -281,11 +310,11 @@ def _json_text(piece: Json) -> str:
     return as_str(piece)
 
 
-def _usage(counts: Mapping[str, Json]) -> Usage | None:
+def _usage(counts: Mapping[str, Json]) -> Usage:
     read = count(counts.get("cache_read_input_tokens"))
     written = count(counts.get("cache_creation_input_tokens"))
     details = as_map(counts.get("output_tokens_details"))
-    usage = Usage(
+    return Usage(
         # This API does not include cached tokens in `input_tokens`.
         input_tokens=count(counts.get("input_tokens")) + read + written,
         output_tokens=count(counts.get("output_tokens")),
@@ -293,4 +322,3 @@ def _usage(counts: Mapping[str, Json]) -> Usage | None:
         cache_write_tokens=written,
         reasoning_tokens=count(details.get("thinking_tokens")),
     )
-    return usage if usage != Usage() else None

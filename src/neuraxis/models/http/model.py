@@ -21,12 +21,14 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neuraxis.errors import ConfigError, ModelError, ModelUnavailable
-from neuraxis.messages import Chunk, Part, Prompt
+from neuraxis.messages import NOTHING_USED, Chunk, Part, Prompt
 from neuraxis.models.http.answers import ServerError
 from neuraxis.models.http.clients import Clients
 from neuraxis.models.http.optional_parts import Body
@@ -69,6 +71,10 @@ _LEADING = b" \t\r\n\xef\xbb\xbf"  # blanks and the byte order mark
 def _encoded(body: Body, prompt: Prompt, left_out: Sequence[str]) -> bytes:
     del prompt, left_out
     return as_json(body)
+
+
+def _is_whole(body: Body, origin: str, reader: Reader) -> None:
+    del body, origin, reader
 
 
 class Reader(Protocol):
@@ -119,6 +125,11 @@ class Wire(Struct, frozen=True, kw_only=True):
     """Function that returns the body without a part."""
     encoded: Callable[[Body, Prompt, Sequence[str]], bytes] = _encoded
     """Function that returns the body as bytes; the texts are the omitted parts."""
+    resumed: Callable[
+        [Body, str, Reader], tuple[dict[str, Json], Callable[[], Reader]] | None
+    ] = _is_whole
+    """Function that returns the request and the parser with which an answer goes on,
+    from its request, origin and parser; None: it is whole."""
     missing: Sequence[str] = ()
     """Notes on options that this protocol does not have."""
     unasked: Collection[str] = ()
@@ -205,33 +216,38 @@ class HttpModel:
         Raises:
             ModelError: see the tree in `errors.py`.
         """
-        key = self._endpoint.key()
+        key, wire = self._endpoint.key(), self._wire
         client = await self._clients.current()
-        wire = self._wire
         origin = self._origin if prompt.native_tools else ""
         left_out = list(self._refuses or ())
         shown_prompt, body = self._request(prompt, origin, left_out)
         if self._refuses is None and wire.missing:
             yield Chunk(note="; ".join(wire.missing))
         started = self._now()
-        attempt = 0
+        attempt, used = 0, NOTHING_USED
+        new_reader: Callable[[], Reader] = partial(wire.reader, origin)
         while True:
+            reader = new_reader()
             async for note in self._limit.turn(self._sleep, waited=attempt > 0):
                 yield Chunk(note=note)
             content = wire.encoded(body, shown_prompt, left_out)
-            has_output = False
+            has_output, spent = False, used
             try:
                 async with aclosing(
-                    self._attempt(client, content, key, wire.reader(origin))
+                    self._attempt(client, content, key, reader)
                 ) as chunks:
                     async for chunk in chunks:
                         # Reasoning is only displayed, so it may come twice.
                         has_output = has_output or bool(chunk.text or chunk.tool_calls)
+                        if chunk.usage is not None:
+                            used = spent + chunk.usage
+                            chunk = replace(chunk, usage=used)
                         yield chunk
-                # Concurrent requests may have found more refused parts.
-                refused_options = (*(self._refuses or ()), *left_out)
-                self._refuses = tuple(dict.fromkeys(refused_options))
-                return
+                self._learn(left_out)
+                if (more := wire.resumed(body, origin, reader)) is None:
+                    return
+                body, new_reader = more
+                continue
             except Failure as failure:
                 if has_output:
                     failure.error.again = may_go_on(failure)
@@ -241,8 +257,7 @@ class HttpModel:
                     shown_prompt, body = self._request(prompt, origin, left_out)
                     yield Chunk(note=f"asked again without pictures: {failure.error}")
                     continue
-                is_known_server = self._refuses is not None
-                part = wire.refused_part(body, failure, is_known_server)
+                part = wire.refused_part(body, failure, self._refuses is not None)
                 if part and part not in left_out:
                     left_out.append(part)
                     body = wire.without(body, part)
@@ -250,13 +265,9 @@ class HttpModel:
                         because = f"the server refuses {part}: {failure.error}"
                         yield Chunk(note=f"asked again otherwise: {because}")
                     continue
-                wait = self._wait(failure, attempt, self._now() - started)
-                if wait is None:
-                    raise failure.error from failure.__cause__
+                wait = self._pause(failure, attempt, self._now() - started)
                 attempt += 1
                 note = f"asked again after {wait:.1f} s: {failure.error}"
-                if failure.status == 429:
-                    self._limit.pause(wait)
             yield Chunk(note=note)
             await self._sleep(wait)
 
@@ -276,6 +287,20 @@ class HttpModel:
         """Return the pictures and files that were sent and refused."""
         refused = () if self._options.vision else refused_parts(prompt, error)
         return {part for part in refused if part.data and self._takes(part)}
+
+    def _learn(self, left_out: Sequence[str]) -> None:
+        # Concurrent requests may have found more refused parts.
+        refused_options = (*(self._refuses or ()), *left_out)
+        self._refuses = tuple(dict.fromkeys(refused_options))
+
+    def _pause(self, failure: Failure, attempt: int, elapsed: float) -> float:
+        """Return the seconds until the next attempt; without one, raise the error."""
+        wait = self._wait(failure, attempt, elapsed)
+        if wait is None:
+            raise failure.error from failure.__cause__
+        if failure.status == 429:
+            self._limit.pause(wait)
+        return wait
 
     def _wait(self, failure: Failure, attempt: int, elapsed: float) -> float | None:
         """Return the seconds until the next attempt; None: no more attempts."""

@@ -160,7 +160,8 @@ class Frames:
         if choice is None:
             self.ended = self.reason is not None
             self._instead = frame
-            return None
+            # it is paid even if no choice follows
+            return Chunk(usage=self.usage) if self.usage and not self._seen else None
         self._seen = True
         if _is_error(choice.get("error")):  # OpenRouter: error of one choice
             raise server_error(choice["error"])

@@ -117,6 +117,11 @@ class FileHistory:
         """Begin another run: `undo` reverts the last one that changed files."""
         self._run += 1
 
+    def go_on(self) -> None:
+        """Continue the last run, which was cut off, unless it was undone."""
+        if self._run in self._undone:
+            self.begin()
+
     # --- permission ----------------------------------------------------------------
 
     def is_own(self, path: str) -> bool:
@@ -353,8 +358,10 @@ class FileHistory:
 
     def replay(self, events: Iterable[Event | Unknown]) -> None:
         """Restore the changes of an earlier part of this session."""
+        is_last = False  # whether the last request changed files
         for event in events:
             if isinstance(event, FileChanged):
+                is_last = True
                 self._add(event)
                 self._run = max(self._run, event.run)
                 if event.kind != "folder":
@@ -365,10 +372,12 @@ class FileHistory:
                 self._undone.add(event.run)
                 self.untold += event.files
             elif isinstance(event, MessageSent) and event.sender == "user":
+                is_last = False
                 self.untold.clear()
         # the index has what another session wrote since
         self._written_digests().update(self.store.written_in(self.workspace))
-        self.begin()
+        if not is_last:
+            self.begin()
 
     # --- undo ----------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from neuraxis.session.past.waiting import ContinuedPlan, continued_plan
 async def take_up(
     text: str | None,
     history: list[Message],
+    is_cut_off: bool,
     pending: int,
     session: str,
     journal: Journal,
@@ -28,6 +29,7 @@ async def take_up(
     Args:
         text: the new request; None: the interrupted one.
         history: the session's messages; changed in place.
+        is_cut_off: whether the last request has no end.
         pending: number of messages after an unhandled reply; -1: there is none.
         session: the session's id.
         journal: the session's journal.
@@ -36,7 +38,11 @@ async def take_up(
         origins: is told what the model is shown.
     """
     plan = None
-    is_open = bool(history and history[-1].calls)
+    last = history[-1] if history else None
+    # a reply that was read from the journal has no calls yet
+    is_open = last is not None and (
+        bool(last.calls) or (is_cut_off and last.role == "assistant")
+    )
     if is_open or (text is None and pending >= 0):
         events = await read_events(journal, session)
         if text is None:

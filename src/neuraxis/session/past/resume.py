@@ -166,6 +166,7 @@ class _Conversation(Struct, kw_only=True):
                     self._items.clear()
                 self._answer(event.content, tuple(results), event.assets)
             case HistoryShortened():
+                self.report_unseen()  # the history had these results
                 dropped = apply_shortening(self.messages, event)
                 if event.asset:
                     self.summed.add(dropped, event.asset)

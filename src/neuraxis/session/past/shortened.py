@@ -22,20 +22,30 @@ class Summary(Struct, kw_only=True):
     """Id of the asset that stores it; empty: there is no summary."""
     text: str = ""
 
+    def with_text(self, dropped: Sequence[Message]) -> str:
+        """Return the text with these messages after it."""
+        texts = (f"{item.role}:\n{item.content}" for item in dropped)
+        return "\n\n".join([*filter(None, [self.text]), *texts])
+
     def add(self, dropped: Sequence[Message], asset: str) -> None:
         """Append messages; `asset` stores the text from now on."""
-        texts = (f"{item.role}:\n{item.content}" for item in dropped)
-        self.text = "\n\n".join([*filter(None, [self.text]), *texts])
+        self.text = self.with_text(dropped)
         self.asset = asset
 
 
 def apply_shortening(history: list[Message], event: HistoryShortened) -> list[Message]:
-    """Apply the event to the history; return the dropped messages."""
+    """Apply the event to the history; return the dropped messages.
+
+    Messages are counted from the last: of the first ones, the program may have added
+    or removed some.
+    """
+    moved = len(history) - event.of if event.of else 0
     for entry in event.messages:
         index, content = cast("tuple[int, str]", entry)
-        if 0 <= index < len(history):
-            shortened = replace(history[index], content=content, results=())
-            history[index] = replace(shortened, parts=(), assets=())
-    dropped = history[: event.dropped]
-    del history[: event.dropped]
+        if 0 <= index + moved < len(history):
+            shortened = replace(history[index + moved], content=content, results=())
+            history[index + moved] = replace(shortened, parts=(), assets=())
+    end = max(0, event.dropped + moved) if event.dropped else 0
+    dropped = history[:end]
+    del history[:end]
     return dropped

@@ -85,7 +85,7 @@ async def fitting_prompt(
     prompt, most = build(), config.prompt_tokens
     if most is None or (size := _size(prompt)) <= most:
         return prompt
-    requests = [index for index, item in enumerate(history) if item.is_request]
+    requests = _requests(history)
     current = requests[-1] if requests else 0
     size -= _to_references(history, current, size, config, emit)
     if size > REFERENCES_FRACTION * most and current:
@@ -96,6 +96,19 @@ async def fitting_prompt(
     if size > most:  # one turn alone is too long
         _to_references(history, len(history) - 1, size, config, emit)
     return build()
+
+
+def _requests(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the user's requests.
+
+    What stands before the first marked one was put there by the program.
+    """
+    first = next((i for i, item in enumerate(messages) if item.is_request), None)
+    return [
+        index
+        for index, item in enumerate(messages)
+        if item.is_request or (item.role == "user" and (first is None or index < first))
+    ]
 
 
 def _size(prompt: Prompt) -> int:
@@ -140,12 +153,13 @@ def _to_references(
     if shorter:
         event = HistoryShortened(
             how="references",
+            of=len(history),
             messages=tuple([index, content] for index, content in shorter),
             before=size,
             after=size - saved,
         )
-        emit(event)
         apply_shortening(history, event)
+        emit(event)
     return saved
 
 
@@ -174,13 +188,12 @@ async def _sum_up(
     if reply is not None:
         runtime.usage.tokens += reply.usage
         runtime.usage.usd += await reply_cost(reply, config) or 0.0
-    summed = config.summed
-    previous, asset = summed.asset, config.ids.next()
-    summed.add(dropped, asset)
-    stored = config.assets.attach(asset, summed.text, SUMMARY_DESCRIPTION)
+    summed, asset = config.summed, config.ids.next()
+    stored = config.assets.attach(asset, summed.with_text(dropped), SUMMARY_DESCRIPTION)
     report_stored(asset, stored, emit)
-    if previous:
-        config.assets.forget(previous)  # the new one has its text, too
+    if summed.asset:
+        config.assets.forget(summed.asset)  # the new one has its text, too
+    summed.add(dropped, asset)
     label = config.origins.sums_up(asset)
     content = call_errors.summed_up(text, asset)
     content = f"{content}\n\n{history[cut].content}"
@@ -188,6 +201,7 @@ async def _sum_up(
         how="summary",
         messages=([cut, content],),
         dropped=cut,
+        of=len(history),
         asset=asset,
         before=size,
         after=size - tokens(dropped) + len(content) // BYTES,
@@ -195,8 +209,8 @@ async def _sum_up(
         output_tokens=0 if reply is None else reply.usage.output_tokens,
         origins=to_tell(label),
     )
+    apply_shortening(history, event)  # first: what watches `emit` may end the run
     emit(event)
-    apply_shortening(history, event)
 
 
 async def _summary(
@@ -218,5 +232,5 @@ async def _summary(
         text = "\n".join(decoded.texts).strip()
         if text and not decoded.calls and not decoded.errors:
             return text[: word_limit * 10], reply
-    requests = [item.content[:100] for item in dropped if item.is_request][-_TURNS:]
-    return "\n".join(["The requests so far:", *requests]), reply
+    requests = [dropped[index].content[:100] for index in _requests(dropped)]
+    return "\n".join(["The requests so far:", *requests[-_TURNS:]]), reply
