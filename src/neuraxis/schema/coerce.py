@@ -257,6 +257,8 @@ def _read(kind: str, text: str) -> Any:
             return _number(stripped)
         case "boolean" if stripped.casefold() in ("true", "false"):
             return stripped.casefold() == "true"
+        case "null" if stripped == "null":
+            return None
         case "array" if stripped.startswith("["):
             return _json(stripped, list)
         case "object" if stripped.startswith("{"):

@@ -140,6 +140,14 @@ TAGGED: tuple[Family, ...] = (
         rf"{_NS}</?invoke\b",
     ),
     _tags(
+        "MiniMax M3, where the server removed its tokens",
+        rf"<invoke name={_QUOTED}>(?=\s*+<(?!param(?:eter)?\b)[\w-]{{1,200}}>)",
+        r"<(?P<key>[\w-]{1,200})>",
+        rf"{_ANY}</(?P=key)>",
+        r"</invoke>",
+        r"</?invoke\b",
+    ),
+    _tags(
         "MiniMax M2, Claude, Grok, DeepSeek V3.2 and V4, Step 3, MiniCPM 5",
         rf"<{_PREFIX}(?:invoke|function(?:_call)?) name={_KEY.replace('key', 'name')}>",
         rf"<{_PREFIX}param(?:eter)? name={_KEY}[^<>]{{0,100}}>",
