@@ -221,9 +221,12 @@ def test_the_objects_of_a_chat_are_a_readable_list(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     (tmp_path / "n.txt").write_text("a note", encoding="utf-8")
     given = ("chat", "-m", "scripted:m.yaml", "-p", "neuraxis:tables", "-w", ".")
-    typed = "read t.csv\n/attach t.csv\n/attach n.txt\n/assets\n"
-    done = neuraxis(*given, cwd=tmp_path, stdin=typed)
-    assert done.stdout.splitlines()[-3:] == [
+    (tmp_path / "my n.txt").write_text("more", encoding="utf-8")
+    attached = ("t.csv", "n.txt", "my n.txt", "my\\ n.txt", "'my n.txt'")
+    typed = "".join(f"/attach {name}\n" for name in attached)
+    done = neuraxis(*given, cwd=tmp_path, stdin=f"read t.csv\n{typed}/assets\n")
+    assert done.stderr.count("attached as ") == 5
+    assert done.stdout.splitlines()[-6:-3] == [
         "a1  from read_table: a table of 1 row and 2 columns: a, b (16 bytes)",
         "a2  t.csv: a table of 1 row and 2 columns: a, b (16 bytes)",
         "a3  n.txt: a text of 6 characters (8 bytes)",

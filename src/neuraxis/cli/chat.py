@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -209,8 +210,13 @@ def _needed(rest: str, usage: str) -> str:
 
 
 def _attach(talk: Conversation, rest: str) -> None:
-    _needed(rest, "/attach FILE")
-    echo(f"attached as {talk.session.attach(Path(rest).expanduser())}", err=True)
+    path = Path(_needed(rest, "/attach FILE")).expanduser()
+    # a terminal writes the path of a dragged file as a shell would read it
+    with contextlib.suppress(ValueError):
+        (word,) = shlex.split(rest)
+        if not path.exists() and Path(word).expanduser().exists():
+            path = Path(word).expanduser()
+    echo(f"attached as {talk.session.attach(path)}", err=True)
 
 
 def _model(talk: Conversation, rest: str) -> None:
