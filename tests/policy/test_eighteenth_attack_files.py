@@ -121,7 +121,7 @@ def test_attack18_a_skill_replaces_no_file_of_the_users(tmp_path: Path) -> None:
     talk = Talk(tmp_path / "w", plugins=[counter])
     assert talk.ask("Count", [run]) == []
     assert own.read_text() == "three days of work"
-    assert "in the place of the skill" in str(talk.session.history)
+    assert "own copy would be" in str(talk.session.history)
     own.unlink()
     talk.say = lambda asked: True  # a skill that no lock holds was read
     talk.ask("Count again", [run], [run])
