@@ -131,6 +131,13 @@ def test_periods_and_intervals_become_texts() -> None:
     ]
 
 
+def test_a_period_in_a_column_without_a_text_as_name_becomes_text() -> None:
+    """Pandas numbers the columns of a frame that was given none."""
+    frame = pandas.DataFrame({0: pandas.PeriodIndex(["2024-01"], freq="M")})
+    assert as_library(frame, _name("polars")).rows() == [("2024-01",)]
+    assert str(frame.dtypes[0]) == "period[M]"  # the given one is as it was
+
+
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_large_integers_beside_empty_cells_stay_exact(library: str) -> None:
     """Pandas would make them fractions."""

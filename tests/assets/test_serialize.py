@@ -217,18 +217,31 @@ def test_what_a_file_would_change_is_not_saved(tmp_path: Path) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     pytest.importorskip("pyarrow")
     nanoseconds = pandas.Timestamp("2026-01-02T03:04:05.123456789")
+    itself: list[Any] = []
+    itself.append(itself)
     for value in (
         {"when": nanoseconds},
         {"when": pandas.NaT, "x": b""},
         polars.DataFrame({"a": polars.Series([object()], dtype=polars.Object)}),
         pandas.DataFrame({"a": [{"x": 1}, {"y": 2}]}),
         pandas.DataFrame({"a": [{1, 2}]}),
+        pandas.DataFrame({"a": [[{"x": 1}, {"y": 2}]]}),
+        pandas.DataFrame({"a": [itself, None]}),
         pandas.DataFrame({"a": [1j]}),
         pandas.DataFrame({"a": [10**30]}),
         pandas.DataFrame({"a": pandas.arrays.SparseArray([0, 1])}),
     ):
         with pytest.raises(CannotBeSaved):
             save(value, tmp_path / "a")
+
+
+def test_lists_in_cells_are_saved(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    save(pandas.DataFrame({"a": [[[1], [2, 3]], None]}), tmp_path / "a")
+    first, second = load(tmp_path / "a")["a"]
+    assert [list(part) for part in first] == [[1], [2, 3]]
+    assert second is None
 
 
 def test_large_integers_beside_nothing_are_not_rounded(tmp_path: Path) -> None:

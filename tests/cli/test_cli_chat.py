@@ -122,16 +122,23 @@ def test_ctrl_z_at_the_prompt_is_no_character_of_the_line(chat: Terminal) -> Non
     assert chat.end() == 0
 
 
+@pytest.mark.parametrize("taken", ["data", "data/chat_history"])
 def test_a_history_that_cannot_be_written_prevents_no_chat(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str
 ) -> None:
     """It ended with a system error, also where the journal was in memory."""
-    (tmp_path / "data").touch()  # a file where the folder would be
+    if taken == "data":
+        (tmp_path / taken).touch()  # a file where the folder would be
+    else:
+        (tmp_path / taken).mkdir(parents=True)
     monkeypatch.setenv("NEURAXIS_HOME", str(tmp_path))
     terminal = Terminal(tmp_path, "chat", "--journal", "memory")
     terminal.wait("> ")
+    terminal.type(b"/session\r")
+    terminal.wait("> ")
     terminal.type(b"\x04")
     assert terminal.end() == 0
+    assert "Exception" not in terminal.seen
     terminal.close()
 
 

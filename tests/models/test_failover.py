@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from neuraxis import Session
 from neuraxis.errors import ConfigError, ModelBroken, ModelRefused, ModelTimeout
 from neuraxis.events import ModelFinished
-from neuraxis.messages import Message, Prompt
+from neuraxis.messages import Chunk, Message, Prompt, Usage
 from neuraxis.models import complete, find_models
 from neuraxis.models.failover import REST, Failover
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
@@ -33,6 +34,22 @@ async def test_the_next_answers_where_one_fails() -> None:
     done = await complete(both, PROMPT, lambda chunk: notes.append(chunk.note))
     assert (done.text, done.model) == ("Hello", "two")
     assert any("one failed, two is asked: " in note for note in notes)
+
+
+async def test_the_tokens_of_a_model_that_failed_count() -> None:
+    """A server that found nothing to say was paid for reading the prompt."""
+
+    class Silent:
+        name = "one"
+
+        async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+            yield Chunk(usage=Usage(input_tokens=10))
+            raise ModelBroken("one: its answer holds nothing")
+
+    used = Usage(input_tokens=5, output_tokens=1)
+    two = model("two", ScriptedReply(text="Hello", usage=used))
+    done = await complete(Failover([Silent(), two]), PROMPT)
+    assert done.usage == Usage(input_tokens=15, output_tokens=1)
 
 
 async def test_the_last_error_counts_where_all_fail() -> None:

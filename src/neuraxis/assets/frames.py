@@ -79,7 +79,8 @@ def from_pandas(polars: Any, frame: Any) -> Any:
         inner = getattr(getattr(kind, "categories", None), "dtype", kind)
         if str(inner).startswith(("period[", "interval[")):
             texts = frame[name].map(str, na_action="ignore")
-            frame = frame.assign(**{name: texts})
+            frame = frame.copy(deep=False)  # `assign` takes names that are texts only
+            frame[name] = texts
     return polars.from_pandas(frame)
 
 

@@ -21,10 +21,10 @@ import math
 import mmap
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -247,15 +247,27 @@ def _table_tree(value: Any, package: str, name: str, writer: _Writer) -> list[An
 
 
 def _check_cells(frame: Any) -> None:
-    """Refuse cells that Arrow would change.
-
-    It fills in missing keys, and makes a set a list.
-    """
+    """Refuse cells that Arrow would change."""
     for at, kind in enumerate(frame.dtypes):
-        if str(kind) == "object" and not {dict, set, frozenset, tuple}.isdisjoint(
-            map(type, frame.iloc[:, at])
-        ):
+        if str(kind) == "object" and not _is_kept(frame.iloc[:, at]):
             raise CannotBeSaved("a column of Python objects has no form in a file")
+
+
+def _is_kept(cells: Iterable[Any]) -> bool:
+    """Return whether Arrow keeps cells as they are, at any depth.
+
+    It fills in missing keys, makes a set a list, and crashes at a list in itself.
+    """
+    for _ in range(DEPTH):
+        kinds = set(map(type, cells))
+        if not kinds.isdisjoint((dict, set, frozenset, tuple)):
+            return False
+        if list not in kinds:
+            return True
+        lists = [cast("list[Any]", cell) for cell in cells if type(cell) is list]
+        once = {id(cell): cell for cell in lists}
+        cells = list(chain.from_iterable(once.values()))
+    return False
 
 
 def load(path: Path) -> Any:

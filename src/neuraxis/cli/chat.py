@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -173,7 +174,7 @@ def _reader() -> Callable[[], str]:
     file = user_dir("data") / "chat_history"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch(mode=0o600)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
         history = FileHistory(str(file))
     except OSError:  # no reason to refuse the conversation
         history = InMemoryHistory()

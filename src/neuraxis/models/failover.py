@@ -9,8 +9,10 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from neuraxis.errors import ModelError, NeuraxisError
-from neuraxis.messages import Chunk, Prompt
+from neuraxis.messages import NOTHING_USED, Chunk, Prompt
 from neuraxis.models.accumulate import broken_by, close_model, close_stream
 from neuraxis.models.media_parts import as_seen_by
 
@@ -56,16 +58,19 @@ class Failover:
             ModelError: the last model's error, which tells the earlier ones, too.
         """
         order = self._order()
-        failed = ""
+        failed, used = "", NOTHING_USED
         for place, index in enumerate(order):
             model = self._models[index]
-            has_output = False
+            has_output, spent = False, used
             yield Chunk(model=model.name)
             chunks = model.stream(as_seen_by(model, prompt))
             try:
                 try:
                     async for chunk in chunks:
                         has_output = has_output or bool(chunk.text or chunk.tool_calls)
+                        if chunk.usage is not None:
+                            used = spent + chunk.usage
+                            chunk = replace(chunk, usage=used)
                         yield chunk
                 finally:
                     await close_stream(chunks)

@@ -58,12 +58,15 @@ def test_a_name_that_is_there_twice_is_told() -> None:
         ("Preis,netto;Ort", "1,50;Bonn", ["Preis,netto", "Ort"]),
         ("name,tags (a;b)", "x,y", ["name", "tags (a;b)"]),
         ("a,b;c,d", "1,x;y;z,3", ["a", "b;c", "d"]),
+        ("id,name,lat|lon", "1,x,3|4", ["id", "name", "lat|lon"]),
+        ("id,name,size;unit", "1,x,5;cm", ["id", "name", "size;unit"]),
+        ("id,name,size;unit", "1,x,y,5;cm", ["id,name,size", "unit"]),
     ],
 )
-def test_a_comma_in_a_name_separates_nothing(
+def test_a_separator_in_a_name_separates_nothing(
     header: str, row: str, names: list[str]
 ) -> None:
-    """If all lines have as many semicolons."""
+    """If all lines have as many of another."""
     assert _read(f"{header}\n{row}\n")[0].columns == names
 
 

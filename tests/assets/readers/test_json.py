@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -167,14 +168,27 @@ def test_real_files_are_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ending", "text"),
+    ("ending", "text", "where"),
     [
-        (".json", '[{"a": 1, "a": 2}]'),
-        (".json", '[{"a": {"a": 1, "b": 1, "a": 2}}]'),
-        (".ndjson", '{"b": 1}\n{"a": 1, "a": 2}\n'),
+        (".json", '[{"a": 1, "a": 2}]', "The file"),
+        (".json", '[{"a": {"a": 1, "b": 1, "a": 2}}]', "The file"),
+        (".ndjson", '{"b": 1}\n{"a": 1, "a": 2}\n', "Line 2"),
+        (".json", '{"b": 1}\n{"a": 1, "a": 2}\n', "Line 2"),
     ],
 )
-def test_a_key_that_is_there_twice_is_refused(ending: str, text: str) -> None:
+def test_a_key_that_is_there_twice_is_refused(
+    ending: str, text: str, where: str
+) -> None:
     """Python would take the last value without a word."""
-    with pytest.raises(CommandError, match='The key "a" appears twice'):
+    error = f'{where} cannot be read: the key "a" appears twice'
+    with pytest.raises(CommandError, match=error):
         read_frame(polars, text.encode(), ending)
+
+
+def test_a_key_twice_is_found_among_many() -> None:
+    """In linear time: comparing each key with all others took minutes."""
+    keys = ", ".join(f'"k{index}": 1' for index in range(100_000))
+    began = time.perf_counter()
+    with pytest.raises(CommandError, match='"k99999" appears twice'):
+        read_frame(polars, f'[{{{keys}, "k99999": 2}}]'.encode(), ".json")
+    assert time.perf_counter() - began < 10

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from models.http_server import Server, answer, serving, stream
-from neuraxis.errors import ModelBroken
+from neuraxis.errors import ModelBroken, ModelRefused
 from neuraxis.messages import Completion, Message, NativeCall, Prompt, Usage
 from neuraxis.models import complete
 from neuraxis.models.anthropic.model import AnthropicModel
@@ -269,6 +269,22 @@ async def test_a_paused_turn_goes_on(server: Server, model: AnthropicModel) -> N
     blocks = json.loads(got.carried)["blocks"]
     assert blocks[:3] == turn["content"]
     assert blocks[3] == {"type": "text", "text": "Two."}
+
+
+async def test_a_paused_turn_that_fails_later_is_paid(
+    server: Server, model: AnthropicModel
+) -> None:
+    """Its requests were answered, so their tokens count."""
+    paused = ended("pause_turn", output_tokens=2)
+    refusal = {"type": "error", "error": {"type": "invalid_request_error"}}
+    server.answers(
+        stream(played(begun(input_tokens=3), *searched("s1"), paused, STOP)),
+        answer(refusal, status=400),
+    )
+    used: list[Usage | None] = []
+    with pytest.raises(ModelRefused):
+        await complete(model, PROMPT, lambda chunk: used.append(chunk.usage))
+    assert Usage(input_tokens=3, output_tokens=2) in used
 
 
 @pytest.mark.parametrize("words", ["Let me search further.", ""])

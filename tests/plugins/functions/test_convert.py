@@ -417,6 +417,8 @@ def test_a_union_takes_another_class_only_for_keys_that_it_knows(
         (dict[float, str], {"1": "a", "1.0": "b"}, "two keys mean the same"),
         (dt.datetime, "2026-01-31T09:30:00.123456789Z", "without nanoseconds"),
         (dt.time, "09:30:00.123456789", "without nanoseconds"),
+        (dt.time, "09:30:00,123456789", "without nanoseconds"),
+        (dt.datetime, "2026-01-31T09:30:00.1234560001", "without nanoseconds"),
     ],
 )
 def test_what_python_would_drop_is_refused(hint: Any, value: Any, message: str) -> None:

@@ -252,9 +252,10 @@ def _header(data: bytes) -> bytes:
 
 
 def _separator_of(data: bytes) -> str:
-    """Return the separator of which all lines have equally many.
+    """Return the most frequent separator of which all lines have equally many.
 
-    A comma may also be part of a name. Without such a separator, the most frequent.
+    A comma before a blank, or no more frequent than another, may be part of a name.
+    Without such a separator, the most frequent one of the first line.
     """
     header, *rows = [
         line.strip(b"\r")
@@ -262,12 +263,16 @@ def _separator_of(data: bytes) -> str:
     ]
     if len(data) > 65_536:
         rows = rows[:-1]  # cut off
-    present = [mark for mark in (b"\t", b";", b"|", b",") if mark in header]
-    for mark in present:
-        count = header.count(mark)
-        if rows and all(row.count(mark) == count for row in rows if row):
-            return mark.decode()
-    return max((b",", b";", b"\t", b"|"), key=header.count).decode()
+    marks = (b"\t", b";", b"|", b",")
+    even = [
+        mark
+        for mark in marks
+        if rows
+        and mark in header
+        and all(row.count(mark) == header.count(mark) for row in rows if row)
+    ]
+    words = header.replace(b", ", b"") if even else header
+    return max(even or marks, key=words.count).decode()
 
 
 def _without_blank_lines(data: bytes, separator: str) -> bytes:

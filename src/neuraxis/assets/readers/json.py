@@ -178,14 +178,15 @@ def _loads(text: str, number: Callable[[str], Any] | None) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object, or refuse one that has a key twice."""
-    made = dict(pairs)
+    made: dict[str, Any] = dict(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        name = next(name for name in names if names.count(name) > 1)
-        raise CommandError(
-            f"The key {quote(name)} appears twice in one object: which value counts "
-            "is not known. Write each key once."
-        )
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(
+                    f"the key {quote(name)} appears twice in one object; write it once"
+                )
+            seen.add(name)
     return made
 
 
@@ -197,7 +198,7 @@ def _parsed(text: bytes, where: str, number: Callable[[str], Any] | None) -> Any
         raise CommandError(f"{where} is no JSON: {error.msg}{at}.") from None
     except RecursionError:
         raise CommandError(f"{where} is nested too deeply.") from None
-    except ValueError as error:  # Python refuses to parse such a long integer.
+    except ValueError as error:  # a key twice, or an integer too long for Python
         raise CommandError(f"{where} cannot be read: {str(error)[:200]}.") from None
 
 

@@ -58,7 +58,6 @@ class MessageReader:
         self._origin = origin
         self.pauses = 0 if before is None else before.pauses + 1
         self._earlier: list[dict[str, Json]] = [] if before is None else before.blocks
-        self._used = Usage() if before is None else before.usage
         self.container = "" if before is None else before.container
         """Id of the server's container that its tools work in; empty: none."""
         self._done = False
@@ -93,11 +92,6 @@ class MessageReader:
             for block in own
             if block.get("type") != "text" or as_str(block.get("text")).strip()
         ]
-
-    @property
-    def usage(self) -> Usage:
-        """Return the tokens of the turn so far."""
-        return self._used + _usage(self._usage)
 
     def grace(self, after_end: float, stall: float) -> float | None:
         """Return the seconds of silence that end the answer; None: no limit."""
@@ -161,7 +155,8 @@ class MessageReader:
                 raise broken_off()
             self._notes.append("no finish reason was given with the end of the answer")
         if self.paused and self.pauses < MOST_PAUSES:
-            return Chunk(note=f"the turn was paused ({_PAUSED}) and goes on")
+            note = f"the turn was paused ({_PAUSED}) and goes on"
+            return Chunk(note=note, usage=_usage(self._usage))
         if self.paused:
             raise ServerError(
                 f"it paused {MOST_PAUSES + 1} times before its answer was complete "
@@ -179,7 +174,7 @@ class MessageReader:
             self._notes.append(note)
         return Chunk(
             finish_reason=reason,
-            usage=self.usage if self.usage != Usage() else None,
+            usage=_usage(self._usage),
             note="; ".join(self._notes),
             carried=carried,
         )
@@ -310,11 +305,11 @@ def _json_text(piece: Json) -> str:
     return as_str(piece)
 
 
-def _usage(counts: Mapping[str, Json]) -> Usage:
+def _usage(counts: Mapping[str, Json]) -> Usage | None:
     read = count(counts.get("cache_read_input_tokens"))
     written = count(counts.get("cache_creation_input_tokens"))
     details = as_map(counts.get("output_tokens_details"))
-    return Usage(
+    usage = Usage(
         # This API does not include cached tokens in `input_tokens`.
         input_tokens=count(counts.get("input_tokens")) + read + written,
         output_tokens=count(counts.get("output_tokens")),
@@ -322,3 +317,4 @@ def _usage(counts: Mapping[str, Json]) -> Usage:
         cache_write_tokens=written,
         reasoning_tokens=count(details.get("thinking_tokens")),
     )
+    return usage if usage != Usage() else None

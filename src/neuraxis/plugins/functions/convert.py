@@ -43,7 +43,7 @@ from neuraxis.schema.navigate import Node
 from neuraxis.schema.schema import Schema
 
 Convert = Callable[[Any], Any]
-_NANOSECONDS = re.compile(r"\.\d{6}\d{0,2}[1-9]", re.ASCII)
+_NANOSECONDS = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
 
 
 def _float(value: Any) -> Any:
