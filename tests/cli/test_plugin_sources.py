@@ -204,3 +204,15 @@ def test_the_same_document_twice_is_refused_by_name(tmp_path: Path) -> None:
     assert named.returncode == 0, named.stderr
     listed = neuraxis("plugins", "list", cwd=tmp_path)
     assert listed.returncode == 0, listed.stderr
+
+
+def test_check_reads_a_skill_and_goes_on_after_an_empty_folder(tmp_path: Path) -> None:
+    """`check` takes the folders that `add` takes, and reports on each of them."""
+    (tmp_path / "empty").mkdir()
+    neuraxis("plugins", "new", "hello", cwd=tmp_path)
+    neuraxis("plugins", "new", "--skill", "say-hello", cwd=tmp_path)
+    done = neuraxis("plugins", "check", "empty", "say-hello", "hello", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "empty: expected a folder with a config.yaml" in done.stderr
+    assert "say_hello is valid" in done.stdout
+    assert "hello: hello is valid" in done.stdout

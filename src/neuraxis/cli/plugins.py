@@ -233,15 +233,15 @@ def _files(paths: tuple[str, ...]) -> list[str]:
     files: list[str] = []
     for text in paths:
         folder = Path(text)
-        if folder.is_dir() and not (folder / "config.yaml").is_file():
+        if (folder / "SKILL.md").is_file():
+            files.append(f"skill:{text}")
+        elif folder.is_dir() and not (folder / "config.yaml").is_file():
             manifests = sorted(
                 str(item)
                 for pattern in ("*.yaml", "*.yml", "*/config.yaml")
                 for item in folder.glob(pattern)
             )
-            if not manifests:
-                raise ConfigError(f"{text}: there is no config.yaml in this folder")
-            files += manifests
+            files += manifests or [text]  # loading it says what is missing
         else:
             files.append(text)
     return files

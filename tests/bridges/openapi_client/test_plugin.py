@@ -295,6 +295,16 @@ def test_a_redirect_elsewhere_does_not_get_the_key() -> None:
         assert not other.requests
 
 
+def test_a_security_scheme_that_is_not_supported_is_told() -> None:
+    """Its key goes out as a bearer token, and the author is told why calls fail."""
+    document = pets()
+    schemes = document["components"]["securitySchemes"]
+    schemes.update(other={"type": "http", "scheme": "digest"})
+    said = [item.message for item in openapi(document).problems]
+    told = "the security scheme 'other' is 'digest', which is not supported"
+    assert [text for text in said if text.startswith(told)]
+
+
 def test_what_cannot_be_used_is_told_with_its_reason() -> None:
     """One bad operation hides no other; a document without any is refused."""
     document = pets()

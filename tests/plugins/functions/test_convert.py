@@ -12,7 +12,7 @@ import json
 import pathlib
 import uuid
 import zoneinfo
-from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Any, Generic, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
 
 import msgspec
 import pydantic
@@ -426,3 +426,63 @@ def test_what_python_would_drop_is_refused(hint: Any, value: Any, message: str) 
     assert convert is not None
     with pytest.raises(CommandError, match=message):
         convert(value)
+
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass
+class Branch(Generic[T]):
+    leaf: T
+    twigs: list[Branch[T]] = dataclasses.field(default_factory=list)
+
+
+class Pair(TypedDict, Generic[T]):
+    one: T
+
+
+class Titled(NamedTuple, Generic[T]):
+    one: T
+    title: str = ""
+
+
+class Boxed(msgspec.Struct, Generic[T]):
+    all: dict[str, T]
+
+
+class Model(pydantic.BaseModel, Generic[T]):
+    one: T
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "made", "wrong"),
+    [
+        (
+            Branch[dt.date],
+            {"leaf": "2026-01-02", "twigs": [{"leaf": "2026-01-03"}]},
+            Branch(dt.date(2026, 1, 2), [Branch(dt.date(2026, 1, 3))]),
+            {"leaf": "2026-01-02", "twigs": [{"leaf": 3}]},
+        ),
+        (Branch[Branch[int]], {"leaf": {"leaf": 1}}, Branch(Branch(1)), {"leaf": 1}),
+        (Pair[uuid.UUID], {"one": str(uuid.NAMESPACE_DNS)}, {"one": uuid.NAMESPACE_DNS},
+         {"one": "x"}),
+        (Titled[dt.date], {"one": "2026-01-02"}, Titled(dt.date(2026, 1, 2)),
+         {"one": 1}),
+        (Boxed[Pair[int]], {"all": {"a": {"one": 1}}}, Boxed({"a": {"one": 1}}),
+         {"all": {"a": {"one": "x"}}}),
+        (Model[int], {"one": 1}, Model[int](one=1), {"one": "x"}),
+        (Branch[Model[int]], {"leaf": {"one": 1}}, Branch(Model[int](one=1)),
+         {"leaf": {"one": "x"}}),
+    ],
+)  # fmt: skip
+def test_a_generic_class_has_the_types_in_its_brackets(
+    hint: Any, value: Any, made: Any, wrong: Any
+) -> None:
+    """They are checked and made at any depth, also where the class holds itself."""
+    defs = Defs()
+    schema = Schema(inlined(schema_of(hint, defs), defs))
+    assert schema.problems(value) == ()
+    assert schema.problems(wrong)
+    convert = converter(hint)
+    assert convert is not None
+    assert convert(value) == made

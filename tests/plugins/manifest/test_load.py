@@ -143,6 +143,28 @@ def test_A6_lint_of_missing_descriptions() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "prompt_file_name: p.txt\n" + V2,
+            "'prompt_file_name' is not used here",
+        ),
+        (
+            "description: d\n" + V2,
+            "is not used here; write it below info",
+        ),
+        (
+            V2.replace("      type:\n        place:", "      place:", 1),
+            "no type is given, so any value is taken; write the fields (place) below",
+        ),
+    ],
+)
+def test_a_key_on_the_wrong_level_is_told_its_place(text: str, told: str) -> None:
+    """A key that exists elsewhere is no unknown key."""
+    assert any(told in message for message in warnings(text))
+
+
+@pytest.mark.parametrize(
     ("commands", "what"),
     [("", "missing"), ("commands:", "empty"), ("commands: []", "empty")],
 )

@@ -77,7 +77,7 @@ def openapi(
     document, manifest = load(source, allow_hosts=allowed, folder=folder)
     notes = Notes(file=document.place)
     schemas = _schemas(document, notes)
-    schemes = schemes_of(document)
+    schemes = schemes_of(document, notes)
     if isinstance(auth, Mapping) and (wrong := set(auth) - set(schemes)):
         raise ConfigError(
             f"auth: {document.place} has no security scheme {sorted(wrong)[0]!r}; it "

@@ -11,7 +11,12 @@ from urllib.parse import quote
 import msgspec
 
 from neuraxis.bridges.openapi_client.load import Document
-from neuraxis.bridges.openapi_client.tolerant_access import CannotImport, Node, as_text
+from neuraxis.bridges.openapi_client.tolerant_access import (
+    CannotImport,
+    Node,
+    Notes,
+    as_text,
+)
 from neuraxis.errors import CommandError, ConfigError
 from neuraxis.parsing.json_access import as_list, as_map
 from neuraxis.specs import Json
@@ -51,7 +56,7 @@ def check_auth(auth: Auth) -> None:
             )
 
 
-def schemes_of(document: Document) -> dict[str, Scheme]:
+def schemes_of(document: Document, notes: Notes) -> dict[str, Scheme]:
     """Return the usable security schemes of a document, by name."""
     root = document.root
     definitions = as_map(as_map(root.get("components")).get("securitySchemes"))
@@ -64,6 +69,12 @@ def schemes_of(document: Document) -> dict[str, Scheme]:
             continue
         if (scheme := _scheme(name, node)) is not None:
             schemes[name] = scheme
+            sent = as_text(node.get("scheme")).lower()
+            if scheme.kind == "bearer" and sent not in ("", "bearer"):
+                notes.add(
+                    f"the security scheme {name!r} is {sent!r}, which is not "
+                    "supported: its key is sent as a bearer token"
+                )
     return schemes
 
 

@@ -30,6 +30,7 @@ from neuraxis.plugins.functions.hint_kinds import (
     Hint,
     enum_values,
     field_hints,
+    is_generic_with_fields,
     is_named_tuple,
     is_struct,
     is_union,
@@ -224,6 +225,9 @@ def _generic(
         # A `Counter` has integers as values.
         inner, make = _mapping((*args, int)[:2], outer), _DICTS[origin]
         return lambda value: make(inner(value) if inner else value)
+    if is_generic_with_fields(origin):
+        make = dict if typing.is_typeddict(origin) else origin
+        return _fields(hint, make, outer)
     return _class(origin, outer) if isinstance(origin, type) else None
 
 
@@ -398,16 +402,15 @@ def _class(hint: type[Any], outer: Mapping[Hint, Any]) -> Convert | None:
     return None
 
 
-def _fields(
-    hint: type[Any], make: Callable[..., Any], outer: Mapping[Hint, Any]
-) -> Convert:
+def _fields(hint: Hint, make: Callable[..., Any], outer: Mapping[Hint, Any]) -> Convert:
     # The cell is filled last, so that a recursive class finds it.
     cell: list[Convert] = []
     changes = _changes(hint, {**outer, hint: cell})
     # Usually a number already has the right type and nothing changes.
     numeric_fields = _numbers(changes)
-    made_inside = _made_inside(hint)
-    names = {key: name for name, key in json_names(hint).items() if key != name}
+    cls: Any = typing.get_origin(hint) or hint
+    made_inside = _made_inside(cls)
+    names = {key: name for name, key in json_names(cls).items() if key != name}
     is_same = not made_inside and not names
     only_numbers = len(numeric_fields) == len(changes) and is_same
 
@@ -440,10 +443,10 @@ def _made_inside(hint: type[Any]) -> frozenset[str]:
     return frozenset([item.name for item in dataclasses.fields(hint) if not item.init])
 
 
-def _changes(hint: type[Any], outer: Mapping[Hint, Any]) -> dict[str, Convert]:
+def _changes(hint: Hint, outer: Mapping[Hint, Any]) -> dict[str, Convert]:
     """Return the converters of a class's fields by key in JSON."""
     changes: dict[str, Convert] = {}
-    names = json_names(hint)
+    names = json_names(typing.get_origin(hint) or hint)
     for name, field_hint in field_hints(hint).items():
         change = converter(field_hint, outer)
         if change is not None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from neuraxis.plugins.functions.pydantic_hints import is_pydantic
 from neuraxis.schema.builders import uses_names
 from neuraxis.schema.describe import SECONDS
 from neuraxis.specs import Json
@@ -162,8 +163,29 @@ def has_forward(hint: Hint) -> bool:
     return False
 
 
+def is_generic_with_fields(origin: Hint) -> bool:
+    """Return whether the class is generic and its own fields describe it."""
+    return (
+        bool(getattr(origin, "__parameters__", ()))
+        and (
+            dataclasses.is_dataclass(origin)
+            or typing.is_typeddict(origin)
+            or is_named_tuple(origin)
+            or is_struct(origin)
+        )
+        and not is_pydantic(origin)
+    )
+
+
 def field_hints(hint: Hint) -> Mapping[str, Hint]:
-    """Return the hints of a class's fields, including `Annotated` metadata."""
+    """Return the hints of a class's fields, including `Annotated` metadata.
+
+    Of a generic class with its types in brackets, such as `Page[int]`, they hold them.
+    """
+    if (origin := typing.get_origin(hint)) is not None:
+        types_of = dict(zip(origin.__parameters__, typing.get_args(hint), strict=False))
+        hints = field_hints(origin)
+        return {name: _filled(part, types_of) for name, part in hints.items()}
     if dataclasses.is_dataclass(hint):
         hints = {item.name: item.type for item in dataclasses.fields(hint)}
     else:
@@ -171,6 +193,17 @@ def field_hints(hint: Hint) -> Mapping[str, Hint]:
     if not any(has_forward(part) for part in hints.values()):
         return hints
     return _resolved_hints(hint)
+
+
+def _filled(hint: Hint, types_of: Mapping[Hint, Hint]) -> Hint:
+    """Return a hint with its type variables replaced."""
+    if isinstance(hint, typing.TypeVar):
+        return types_of.get(hint, hint)
+    if isinstance(hint, type):
+        return hint  # its own brackets were left out
+    parameters = getattr(hint, "__parameters__", ())
+    parts = tuple([types_of.get(part, part) for part in parameters])
+    return hint[parts] if parts else hint
 
 
 # a thousand commands may take the same class, and to look its names up is slow

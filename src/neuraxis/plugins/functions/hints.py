@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import re
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
@@ -31,6 +32,7 @@ from neuraxis.plugins.functions.hint_kinds import (
     enum_values,
     field_hints,
     foreign_context,
+    is_generic_with_fields,
     is_named_tuple,
     required_keys,
     text_class,
@@ -64,15 +66,15 @@ class Defs(Struct):
     """Schemas of the classes with fields found so far."""
 
     schemas: dict[str, dict[str, Json]] = {}
-    names: dict[type[Any], str] = {}
+    names: dict[Hint, str] = {}
     foreign: bool = False
     """Whether pydantic made some of them, in its own order."""
 
-    def name(self, hint: type[Any]) -> str:
+    def name(self, hint: Hint) -> str:
         """Return the class's name, made unique."""
         if (used_name := self.names.get(hint)) is not None:
             return used_name
-        name = hint.__name__
+        name = re.sub(r"\W", "_", hint.__name__)  # `Page[int]` is no part of a URI
         while name in self.schemas:
             name += "_"
         self.names[hint] = name
@@ -238,6 +240,12 @@ def _generic(
         if keys := key_schema(args[0]):
             key_flag["propertyNames"] = keys
         return {"type": "object", "additionalProperties": values, **key_flag}
+    return _class_with_types(hint, origin, defs)
+
+
+def _class_with_types(hint: Hint, origin: Hint, defs: Defs) -> dict[str, Json]:
+    if is_generic_with_fields(origin):
+        return _class(hint, defs)
     return schema_of(origin, defs) if isinstance(origin, type) else _opaque(hint)
 
 
@@ -275,15 +283,16 @@ def _annotated(schema: dict[str, Json], extras: tuple[Any, ...]) -> dict[str, Js
     return schema
 
 
-def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
-    if hint in _flat:
+def _class(hint: Hint, defs: Defs) -> dict[str, Json]:
+    cls: Any = typing.get_origin(hint) or hint
+    if cls is hint and hint in _flat:
         return _object(hint, (), (), defs)
-    if issubclass(hint, enum.Flag):
-        return _flags(hint)
-    if issubclass(hint, enum.Enum):
-        return literal_of(list(enum_values(hint)))
-    if dataclasses.is_dataclass(hint):
-        fields = dataclasses.fields(hint)
+    if issubclass(cls, enum.Flag):
+        return _flags(cls)
+    if issubclass(cls, enum.Enum):
+        return literal_of(list(enum_values(cls)))
+    if dataclasses.is_dataclass(cls):
+        fields = dataclasses.fields(cls)
         required = [
             item.name
             for item in fields
@@ -293,27 +302,27 @@ def _class(hint: type[Any], defs: Defs) -> dict[str, Json]:
         ]
         inside = {item.name for item in fields if not item.init}
         return _object(hint, [item.name for item in fields], required, defs, inside)
-    if typing.is_typeddict(hint):
-        keys = required_keys(hint)
-        names = list(hint.__annotations__)
+    if typing.is_typeddict(cls):
+        keys = required_keys(cls)
+        names = list(cls.__annotations__)
         return _object(hint, names, [name for name in names if name in keys], defs)
-    if issubclass(hint, Struct):
-        if hint.__struct_config__.array_like:
+    if issubclass(cls, Struct):
+        if cls.__struct_config__.array_like:
             why = "has array_like=True, and a model writes the names of fields; leave"
-            raise NoType(hint, why=f"{hint.__qualname__} {why} it out")
-        struct_fields = msgspec.structs.fields(hint)
+            raise NoType(cls, why=f"{cls.__qualname__} {why} it out")
+        struct_fields = msgspec.structs.fields(cls)
         needed = [item.name for item in struct_fields if item.required]
         return _object(hint, [item.name for item in struct_fields], needed, defs)
-    if is_named_tuple(hint):
-        defaults: Any = getattr(hint, "_field_defaults", {})
-        names: list[str] = list(getattr(hint, "_fields", ()))
+    if is_named_tuple(cls):
+        defaults: Any = getattr(cls, "_field_defaults", {})
+        names: list[str] = list(getattr(cls, "_fields", ()))
         required = [name for name in names if name not in defaults]
         return _object(hint, names, required, defs)
-    if (text := text_class(hint)) is not None:
+    if (text := text_class(cls)) is not None:
         return text
-    bases = [base for base in hint.__mro__[1:-1] if base in SIMPLE]
+    bases = [base for base in cls.__mro__[1:-1] if base in SIMPLE]
     known = bases and bases[0] not in (int, float)  # A subclass of a JSON type.
-    return dict(SIMPLE[bases[0]]) if known else _opaque(hint)
+    return dict(SIMPLE[bases[0]]) if known else _opaque(cls)
 
 
 def _flags(hint: type[enum.Flag]) -> dict[str, Json]:
@@ -344,34 +353,35 @@ def _pydantic(hint: Hint, defs: Defs) -> dict[str, Json]:
 
 
 def _object(
-    hint: type[Any],
+    hint: Hint,
     names: Sequence[str],
     required: Sequence[str],
     defs: Defs,
     inside: Collection[str] = (),
 ) -> dict[str, Json]:
+    cls: Any = typing.get_origin(hint) or hint
     name = defs.name(hint)
     ref: dict[str, Json] = {"$ref": f"#/$defs/{name}"}
     if name in defs.schemas:
         return ref
-    if (known := _flat.get(hint)) is not None:
+    if cls is hint and (known := _flat.get(hint)) is not None:
         defs.schemas[name] = known
         return ref
     schema: dict[str, Json] = {"type": "object"}
     defs.schemas[name] = schema
     hints = field_hints(hint)
-    own_doc = hint.__dict__.get("__doc__") or ""
-    doc = read_docstring("" if own_doc.startswith(f"{hint.__name__}(") else own_doc)
+    own_doc = cls.__dict__.get("__doc__") or ""
+    doc = read_docstring("" if own_doc.startswith(f"{cls.__name__}(") else own_doc)
     if doc.text:
         schema["description"] = doc.text
-    json_keys, tag = json_names(hint), tag_of(hint)
+    json_keys, tag = json_names(cls), tag_of(cls)
     properties: dict[str, Json] = {key: literal_of([tag[key]]) for key in tag}
     for field_name in names:
         key = json_keys.get(field_name, field_name)
         try:
             properties[key] = schema_of(hints.get(field_name, Any), defs)
         except NoType as error:
-            path = f"{hint.__qualname__}.{field_name}: {error.path}"
+            path = f"{cls.__qualname__}.{field_name}: {error.path}"
             raise NoType(error.hint, path, error.why) from error
         # The class sets this field itself: it appears in results only.
         if field_name in inside:
@@ -384,10 +394,10 @@ def _object(
     schema["additionalProperties"] = False
     used: dict[str, Json] = {}
     _used_defs(properties, defs.schemas, used)
-    if not typing.is_typeddict(hint) and _has_opaque([properties, used]):
+    if not typing.is_typeddict(cls) and _has_opaque([properties, used]):
         # No JSON value can create such an object completely.
-        schema[CLASS_KEY] = class_name(hint)
-    if "$ref" not in repr(properties):
+        schema[CLASS_KEY] = class_name(cls)
+    if cls is hint and "$ref" not in repr(properties):
         _flat[hint] = schema
     return ref
 

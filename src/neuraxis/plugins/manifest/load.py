@@ -85,7 +85,7 @@ def parse_manifest(
         notes.error((), f"expected a mapping, got {yaml_type(value)}")
         raise ManifestError(tuple(notes.found))
     root = cast("dict[str, Json]", value)
-    notes.unknown(root, _ROOT_KEYS, ())
+    _check_root_keys(root, notes)
     listed = _listed(root, notes)
     info = notes.mapping(root.get("info"), ("info",), "info")
     notes.unknown(info, _INFO_KEYS, ("info",))
@@ -200,6 +200,13 @@ def _id(
         if text and text != "default":
             return text
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+
+
+def _check_root_keys(root: Mapping[str, Json], notes: Notes) -> None:
+    for key in _INFO_KEYS:
+        if key in root:
+            notes.warn((key,), f"{key!r} is not used here; write it below info")
+    notes.unknown(root, (*_ROOT_KEYS, *_INFO_KEYS), ())
 
 
 def _prompt(

@@ -190,7 +190,13 @@ def _node(
     if "type" in node:
         schema = _type(node["type"], (*path, "type"), reading, depth)
     else:
-        reading.warn(path, "no type is given, so any value is taken")
+        fields = [
+            key
+            for key, value in node.items()
+            if key not in _NODE_KEYS and isinstance(value, Mapping)
+        ]
+        hint = f"; write the fields ({', '.join(fields)}) below type" if fields else ""
+        reading.warn(path, f"no type is given, so any value is taken{hint}")
         schema = {}
     items: Json = node.get("items")
     if isinstance(items, Mapping) and "type" in items and schema == {"type": "array"}:
