@@ -50,6 +50,11 @@ async def swallows() -> str:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             pass
+
+@command(effects="read")
+async def waits_in_a_thread() -> str:
+    """Waits in a thread that nothing can stop."""
+    return await asyncio.to_thread(time.sleep, 30) or ""
 '''
 
 
@@ -164,6 +169,16 @@ def test_R5_a_signal_ends_a_chat_that_waits_for_a_line(
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 128 + number, errors
     assert "Traceback" not in errors
+
+
+def test_R5_a_limit_does_not_wait_for_a_thread(tmp_path: Path) -> None:
+    """What a command left in a thread of asyncio's holds the end up no longer."""
+    started = time.monotonic()
+    given = ("run", "--max-seconds", "1", "go")
+    process = _start(tmp_path, "waits_in_a_thread", *given)
+    _, errors = process.communicate(timeout=50)
+    assert process.returncode == 3, errors
+    assert time.monotonic() - started < 20
 
 
 def test_R5_what_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,8 @@ from neuraxis.errors import (
 )
 
 INTERRUPTED = 130
+LIMIT = 3
+"""A limit ended the run; what it left in a thread is not waited for either."""
 _ELSEWHERE = {"--tool": "--plugin", "--tools": "--plugin", "--function": "--plugin"}
 """What other programs call an option."""
 
@@ -120,6 +122,8 @@ def main(arguments: list[str] | None = None) -> None:
             "NEURAXIS_TRACEBACK=1 and report the traceback"
         )
         code = 1
+    if code == LIMIT:
+        signals.leave(LIMIT)
     sys.exit(code if isinstance(code, int) else 0)
 
 

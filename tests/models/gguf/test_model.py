@@ -124,6 +124,36 @@ async def test_a_closed_stream_ends_the_answer(
     assert await asyncio.to_thread(ended.wait, 10)
 
 
+async def test_a_closed_stream_ends_the_reading_of_the_constant_part(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Reading it takes minutes on a slow machine; nobody waits for it any more."""
+    reading, ended = threading.Event(), threading.Event()
+    bodies: list[dict[str, Any]] = []
+
+    def answer(body: dict[str, Any], take: Any = None) -> None:
+        bodies.append(body)
+        until = time.monotonic() + 10
+        while not take(piece()) and time.monotonic() < until:
+            reading.set()
+            time.sleep(0.01)
+        ended.set()
+
+    binding(monkeypatch, answer)
+    monkeypatch.setenv("NEURAXIS_HOME", str(tmp_path / "home"))
+    system = Message(role="system", content="Be kind.")
+    prompt = Prompt(messages=(system, *PROMPT.messages), constant=1)
+    (tmp_path / "a.gguf").write_bytes(b"GGUF")
+    made = GgufModel(
+        lambda: tmp_path / "a.gguf", name="local:a", setup=Setup(threads=1)
+    )
+    asked = asyncio.ensure_future(complete(made, prompt))
+    assert await asyncio.to_thread(reading.wait, 10)
+    asked.cancel()
+    assert await asyncio.to_thread(ended.wait, 5)
+    assert [len(body["messages"]) for body in bodies] == [1]
+
+
 async def test_sessions_share_a_loaded_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

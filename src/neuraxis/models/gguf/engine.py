@@ -59,16 +59,25 @@ class Engine:
         self._lock = threading.Lock()
         self._server: Any = _server(path, setup, self._key, self._states)
 
-    def ask(self, body: Mapping[str, Json], constant: int, take: Take) -> object:
+    def ask(
+        self,
+        body: Mapping[str, Json],
+        constant: int,
+        take: Take,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> object:
         """Generate an answer in pieces; return the last one, if any.
 
         Args:
             body: a request of the OpenAI form.
             constant: number of messages that later requests repeat.
             take: receives the pieces.
+            is_stopped: whether nobody waits for the answer any more.
         """
         with self._lock:
-            self._restore_state(body, constant)
+            self._restore_state(body, constant, is_stopped)
+        if is_stopped():
+            return None
         return self._server.handle_chat_completions(dict(body), take)
 
     def has_tools(self) -> bool:
@@ -79,7 +88,9 @@ class Engine:
         caps = cast("Mapping[str, Json]", properties.get("chat_template_caps") or {})
         return bool(caps.get("supports_tools"))
 
-    def _restore_state(self, body: Mapping[str, Json], constant: int) -> None:
+    def _restore_state(
+        self, body: Mapping[str, Json], constant: int, is_stopped: Callable[[], bool]
+    ) -> None:
         """Restore the constant part of a prompt at its first use."""
         constant_part = {
             "messages": body["messages"][:constant],
@@ -99,8 +110,19 @@ class Engine:
             # read by itself, so that the saved state has no text of a user
             request = {key: value for key, value in constant_part.items() if value}
             request |= {"max_tokens": 0, "id_slot": 0}
-            answer = self._server.handle_chat_completions(request)
-            if not isinstance(answer, dict) or "choices" not in answer:
+            # in pieces, so that it can be stopped after each portion
+            request |= {"stream": True, "return_progress": True}
+            pieces: list[Any] = []
+
+            def take(piece: Any) -> bool:
+                pieces[:] = piece if isinstance(piece, list) else [piece]
+                return is_stopped()
+
+            self._server.handle_chat_completions(request, take)
+            if is_stopped():
+                self._read.discard(text)  # the next request reads it
+                return
+            if not pieces or "choices" not in pieces[-1]:
                 return  # a template that requires a user message first
             with self._states.passing() as file:
                 if kv_cache_files.save(address, self._key, file):

@@ -125,7 +125,7 @@ class GgufModel:
             **request_body(prompt, self.name, self._options),
             "return_progress": True,  # one progress message per portion of the prompt
         }
-        last = engine.ask(body, prompt.constant, take)
+        last = engine.ask(body, prompt.constant, take, stop.is_set)
         return cast("Json", last) if isinstance(last, dict) else {}
 
     def _error(self, error: Exception) -> Exception:
