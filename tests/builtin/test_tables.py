@@ -537,9 +537,10 @@ def test_a_number_that_is_none_is_an_empty_cell() -> None:
         return plugin.filter_rows(frame, [condition])["f"].to_list()
 
     assert kept("gt", 1) == kept("ge", 2) == kept("is_empty", False) == [2.0]
+    assert kept("ne", 1) == kept("not_in", [1.0]) == [2.0]
     assert len(kept("is_empty", True)) == 2
     (column,) = plugin.describe_table(frame)["columns"]  # type: ignore[misc]
-    assert column["empty"] == 2
+    assert (column["empty"], column["distinct"], column["mean"]) == (2, 1, 2.0)
 
 
 def test_the_sum_of_very_large_integers_does_not_wrap() -> None:

@@ -88,6 +88,8 @@ def test_a_table_or_picture_comes_from_a_file(here: Path) -> None:
     assert "give --table @s.csv" in plain.stderr
     missing = run("describe_table", "--table", "@x.csv")
     assert str(missing.exception).startswith("--table @x.csv: cannot be read")
+    long = run("describe_table", "--table", f"@{'x' * 5000}")
+    assert "cannot be read: File name too long" in str(long.exception)
 
 
 def test_a_plugin_of_the_package_is_named() -> None:

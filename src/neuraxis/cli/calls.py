@@ -438,10 +438,11 @@ def _object_in(file: str) -> Any:
     from neuraxis.assets.attachments import read_attachment
 
     path = Path(file).expanduser()
-    if not path.is_file():
-        return None
-    found = read_attachment(path)
-    return None if isinstance(found, str | bytes) else found
+    with suppress(OSError):  # such as a name that is too long
+        if path.is_file():
+            found = read_attachment(path)
+            return None if isinstance(found, str | bytes) else found
+    return None
 
 
 def _takes_any(name: str, spec: CommandSpec) -> bool:

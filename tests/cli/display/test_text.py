@@ -112,9 +112,10 @@ def test_a_message_breaks_between_words() -> None:
 def test_a_wide_character_takes_two_cells() -> None:
     """A page of a question had twice its lines: the terminal lost its beginning."""
     text = "  to = " + "日本語の長い文章です" * 20
-    pieces = folded(text, 39, exact=True)
-    assert all(cell_len(piece) <= 40 for piece in pieces)
-    assert "".join(piece.removeprefix("    ") for piece in pieces) == text
+    for width in (39, 40):
+        pieces = folded(text, width, exact=True)
+        assert all(cell_len(piece) <= width for piece in pieces)
+        assert "".join(piece.removeprefix("    ") for piece in pieces) == text
     assert folded("한국어 문장 하나 더", 20) == ["한국어 문장 하나 더"]
     assert folded("한국어 문장 하나 더 길", 20) == ["한국어 문장 하나 더", "  길"]
 

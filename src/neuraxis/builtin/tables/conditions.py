@@ -15,7 +15,6 @@ from neuraxis.errors import CommandError
 from neuraxis.formatting import quote, type_name
 from neuraxis.specs import Json
 
-_ABOVE = ("gt", "ge")
 _TEXTS = ("contains", "starts_with", "ends_with")
 
 
@@ -29,12 +28,11 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
     name, op = str(given["column"]), str(given["op"])
     frames.check_columns(frame, [name])
     column, kind = polars.col(name), frame.schema[name]
+    if kind.is_float():
+        column = column.fill_nan(None)  # shown as null, too
     value = given.get("value")
     if op == "is_empty":
-        empty = column.is_null()
-        if kind.is_float():
-            empty |= column.is_nan().fill_null(value=False)  # shown as null, too
-        return ~empty if value is False else empty
+        return column.is_not_null() if value is False else column.is_null()
     if value is None:
         raise CommandError(
             f"{name} {op}: expected a value; for empty cells use is_empty."
@@ -59,9 +57,7 @@ def condition(frame: Any, given: Mapping[str, Json]) -> Any:
             if op == "starts_with"
             else (texts.ends_with(value))
         )
-    test = getattr(column, op)(polars.lit(_literal(name, kind, value)))
-    # to Polars, NaN is the greatest number
-    return test & column.is_not_nan() if kind.is_float() and op in _ABOVE else test
+    return getattr(column, op)(polars.lit(_literal(name, kind, value)))
 
 
 def _among(column: Any, kind: Any, values: list[Any]) -> Any:

@@ -194,6 +194,8 @@ def describe_table(table: Any, columns: list[str] | None = None) -> dict[str, Js
 
 def _column(frame: Any, name: str) -> dict[str, Json]:
     column = frame[name]
+    if column.dtype.is_float():
+        column = column.fill_nan(None)  # shown as null, too
     description: dict[str, Json] = {
         "name": name,
         "type": str(column.dtype)[:60],
@@ -201,10 +203,6 @@ def _column(frame: Any, name: str) -> dict[str, Json]:
     }
     if column.dtype.is_nested() or column.dtype == frames.library().Object:
         return description
-    if column.dtype.is_float():
-        description["empty"] = (
-            (column.is_null() | column.is_nan()).fill_null(True).sum()
-        )
     description["distinct"] = column.drop_nulls().n_unique()
     for statistic in ("min", "max", "mean", "std"):
         if statistic in ("min", "max") or column.dtype.is_numeric():

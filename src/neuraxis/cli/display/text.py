@@ -74,7 +74,7 @@ def folded(
         indent = min(width // 2, len(line) - len(line.lstrip(" ")) + indented)
         pieces += [line] if len(line) <= width else textwrap.wrap(
             line,
-            width,
+            width - (_FILLER in line),  # the last character may be cut from its filler
             subsequent_indent=" " * indent,
             break_long_words=exact,
             break_on_hyphens=False,
