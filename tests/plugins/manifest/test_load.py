@@ -1152,3 +1152,19 @@ def test_what_is_given_by_mistake_is_told_with_what_is_meant() -> None:
     ):
         text = V2.replace("type: string", f"type: {written}\n          minimum: 1")
         assert warnings(text) == told
+
+
+def test_a_named_type_may_have_any_letters() -> None:
+    """A reference to `größe` is checked as one to `size` is."""
+    text = V2.replace(
+        "          type: string",
+        "          type: {_type_ref: größe, x: {type: int}}",
+        1,
+    )
+    spec = read(
+        text.replace("        place:", "        two: {type: größe}\n        place:", 1)
+    )
+    schema = Schema(spec.commands[0].parameters)
+    assert schema.problems({"place": {"x": 1}, "two": {"x": 1}}) == ()
+    (wrong,) = schema.problems({"place": {"x": 1}, "two": {"x": "a"}})
+    assert wrong.path == ("two", "x")
