@@ -1017,6 +1017,8 @@ def test_files_that_are_no_manifest(text: str, words: str) -> None:
     [
         ("a: 1\nb 2\nc: 3", 2, "there is no `: ` in 'b 2'; write `key: value`"),
         ("a: say: it", 1, "a text with `: ` in it must be in quotes"),
+        ("a: so it is:", 1, "a text with `: ` in it must be in quotes"),
+        ("a: 1\n b: {c: 2}\n", 2, "must begin at the same column"),
         ("a: 1\nb: {{x}} y\n", 2, "a text that begins with { must be in quotes"),
         ("a: @x", 1, "a text that begins with @ must be in quotes"),
         ('a: "x\nb: 1\nc: 2\n', 1, "a quote is opened here and never closed"),
