@@ -30,7 +30,7 @@ def fault(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
         key = _of(lines, start.line)
         return start.line + 1, f"there is no `: ` in {key}; write `key: value`"
     if "mapping values are not allowed" in problem:
-        if ": " in line.partition(": ")[2] or line.partition(": ")[2].endswith(":"):
+        if ": " in line[: mark.column]:  # else the line's own key is at fault
             return mark.line + 1, f"a text with `: ` in it {_QUOTE}"
         return mark.line + 1, f"{_words(error)}; {_COLUMN}"
     if "quoted scalar" in context and "end of stream" in problem:

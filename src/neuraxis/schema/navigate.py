@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
+from urllib.parse import quote
 
 from neuraxis.messages import Path
 from neuraxis.parsing.surrogates import has_surrogate
 from neuraxis.specs import Json
 
 Node = Mapping[str, Json]
+_URI_SIGNS = "#/:?&=%~!$'()*+,;@"
 
 ANYTHING: Node = {}
 
@@ -48,6 +50,20 @@ def _pointer(target: str) -> list[str]:
         for part in target[1:].split("/")
         if part
     ]
+
+
+def with_uri_references(value: Json) -> Json:
+    """Return a schema whose `$ref` are URIs: `#/$defs/Gr%C3%B6%C3%9Fe`."""
+    if isinstance(value, list):
+        return [with_uri_references(item) for item in cast("list[Json]", value)]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        key: quote(item, safe=_URI_SIGNS)
+        if key == "$ref" and isinstance(item, str)
+        else with_uri_references(item)
+        for key, item in cast("Node", value).items()
+    }
 
 
 def referred(node: Node, root: Node) -> Json:

@@ -29,6 +29,7 @@ from neuraxis.schema.navigate import (
     not_json,
     refers_to_itself,
     resolved,
+    with_uri_references,
 )
 from neuraxis.schema.python_values import native_problem
 from neuraxis.specs import Json
@@ -228,10 +229,11 @@ class Schema:
             if "'format'" in written:
                 from neuraxis.schema.formats import FORMATS as formats
             try:
-                if "$ref" in written and refers_to_itself(self.json):
+                has_references = "$ref" in written
+                if has_references and refers_to_itself(self.json):
                     raise ValueError("a type refers to itself with nothing between")
                 self._compiled = jsonschema_rs.validator_for(
-                    dict(self.json),
+                    with_uri_references(self.json) if has_references else {**self.json},
                     validate_formats=self.json.get("x-formats") != "annotation",
                     offline=True,
                     formats=formats,

@@ -450,6 +450,11 @@ class Boxed(msgspec.Struct, Generic[T]):
     all: dict[str, T]
 
 
+@dataclasses.dataclass
+class Größe:
+    nächste: Größe | None = None
+
+
 class Model(pydantic.BaseModel, Generic[T]):
     one: T
 
@@ -470,15 +475,16 @@ class Model(pydantic.BaseModel, Generic[T]):
          {"one": 1}),
         (Boxed[Pair[int]], {"all": {"a": {"one": 1}}}, Boxed({"a": {"one": 1}}),
          {"all": {"a": {"one": "x"}}}),
+        (Größe, {"nächste": {}}, Größe(Größe()), {"nächste": 1}),
         (Model[int], {"one": 1}, Model[int](one=1), {"one": "x"}),
         (Branch[Model[int]], {"leaf": {"one": 1}}, Branch(Model[int](one=1)),
          {"leaf": {"one": "x"}}),
     ],
 )  # fmt: skip
-def test_a_generic_class_has_the_types_in_its_brackets(
+def test_a_class_is_checked_whatever_its_name_and_brackets(
     hint: Any, value: Any, made: Any, wrong: Any
 ) -> None:
-    """They are checked and made at any depth, also where the class holds itself."""
+    """Types in brackets are made at any depth, also where a class holds itself."""
     defs = Defs()
     schema = Schema(inlined(schema_of(hint, defs), defs))
     assert schema.problems(value) == ()

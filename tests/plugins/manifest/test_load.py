@@ -1017,6 +1017,8 @@ def test_files_that_are_no_manifest(text: str, words: str) -> None:
     [
         ("a: 1\nb 2\nc: 3", 2, "there is no `: ` in 'b 2'; write `key: value`"),
         ("a: say: it", 1, "a text with `: ` in it must be in quotes"),
+        ("a: so it is:", 1, "a text with `: ` in it must be in quotes"),
+        ("a: 1\n b: {c: 2}\n", 2, "must begin at the same column"),
         ("a: 1\nb: {{x}} y\n", 2, "a text that begins with { must be in quotes"),
         ("a: @x", 1, "a text that begins with @ must be in quotes"),
         ('a: "x\nb: 1\nc: 2\n', 1, "a quote is opened here and never closed"),
@@ -1152,3 +1154,19 @@ def test_what_is_given_by_mistake_is_told_with_what_is_meant() -> None:
     ):
         text = V2.replace("type: string", f"type: {written}\n          minimum: 1")
         assert warnings(text) == told
+
+
+def test_a_named_type_may_have_any_letters() -> None:
+    """A reference to `größe` is checked as one to `size` is."""
+    text = V2.replace(
+        "          type: string",
+        "          type: {_type_ref: größe, x: {type: int}}",
+        1,
+    )
+    spec = read(
+        text.replace("        place:", "        two: {type: größe}\n        place:", 1)
+    )
+    schema = Schema(spec.commands[0].parameters)
+    assert schema.problems({"place": {"x": 1}, "two": {"x": 1}}) == ()
+    (wrong,) = schema.problems({"place": {"x": 1}, "two": {"x": "a"}})
+    assert wrong.path == ("two", "x")

@@ -74,7 +74,8 @@ class Defs(Struct):
         """Return the class's name, made unique."""
         if (used_name := self.names.get(hint)) is not None:
             return used_name
-        name = re.sub(r"\W", "_", hint.__name__)  # `Page[int]` is no part of a URI
+        # a reference is a URI, which `Page[int]` and `Größe` cannot be part of
+        name = re.sub(r"\W", "_", hint.__name__, flags=re.ASCII)
         while name in self.schemas:
             name += "_"
         self.names[hint] = name
