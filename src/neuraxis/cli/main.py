@@ -38,8 +38,6 @@ from neuraxis.errors import (
 )
 
 INTERRUPTED = 130
-LIMIT = 3
-"""A limit ended the run; what it left in a thread is not waited for either."""
 _ELSEWHERE = {"--tool": "--plugin", "--tools": "--plugin", "--function": "--plugin"}
 """What other programs call an option."""
 
@@ -122,9 +120,9 @@ def main(arguments: list[str] | None = None) -> None:
             "NEURAXIS_TRACEBACK=1 and report the traceback"
         )
         code = 1
-    if code == LIMIT:
-        signals.leave(LIMIT)
-    sys.exit(code if isinstance(code, int) else 0)
+    if isinstance(code, int) and code:
+        signals.leave(code)  # a limit may have left a command in a thread
+    sys.exit(0)
 
 
 def _suggest_option(error: click.ClickException) -> None:
