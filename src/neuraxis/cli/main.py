@@ -120,9 +120,10 @@ def main(arguments: list[str] | None = None) -> None:
             "NEURAXIS_TRACEBACK=1 and report the traceback"
         )
         code = 1
-    if isinstance(code, int) and code:
-        signals.leave(code)  # a limit may have left a command in a thread
-    sys.exit(0)
+    else:
+        if isinstance(code, int) and code:
+            signals.leave(code)  # a limit may have left a command in a thread
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _suggest_option(error: click.ClickException) -> None:
