@@ -121,7 +121,13 @@ def loads(text: str) -> Value | Fault:
 
 def read_at(text: str, start: int, *, lenient: bool = True) -> Value | Fault:
     """Read the JSON value at `start`, leniently or as JSON says."""
-    return _unfit(text) or _read(text, start, is_shallow(text), lenient)
+    return value_reader(text, lenient=lenient)(start)
+
+
+def value_reader(text: str, *, lenient: bool = True) -> ReadValue:
+    """Return a reader of the values at places of one text."""
+    unfit, shallow = _unfit(text), is_shallow(text)
+    return lambda start: unfit or _read(text, start, shallow, lenient)
 
 
 def _read(text: str, start: int, shallow: bool, lenient: bool) -> Value | Fault:

@@ -87,6 +87,7 @@ def test_frames_are_no_words() -> None:
         "<function=look><parameter=a>",
         '<invoke name="look"><parameter name="a">',
         "<|tool_call>call:look{",
+        'call:look{a:<|"|>x<|"|>}',
         "[TOOL_CALLS]look",
         "look(",
         "look(a='",
@@ -113,9 +114,12 @@ def test_frames_are_no_words() -> None:
 def test_D6_the_time_grows_with_the_text(part: str) -> None:
     """However often a form begins and is not closed."""
 
+    # several calls of Gemma share one pair of tokens
+    opens = "<|tool_call>" if part.startswith("call:") else ""
+
     def seconds(count: int) -> float:
         started = time.process_time()
-        cut(part * count, {"look"}.__contains__)
+        cut(opens + part * count, {"look"}.__contains__)
         return time.process_time() - started
 
     count = 40_000 // len(part)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from neuraxis.dialects.families.family import NAME, Family, Reading, Taken, arguments
 from neuraxis.parsing.json_errors import broken, cut_off
-from neuraxis.parsing.json_scan import Value, Written, read_at
+from neuraxis.parsing.json_scan import Value, Written, value_reader
 
 _NEXT = re.compile(rf"[\s,]*+call:{NAME}\s*+(?=\{{)")
 
@@ -31,9 +31,9 @@ class _Gemma(Struct, frozen=True):
         parts[1::2] = [json.dumps(part) for part in parts[1::2]]
         written = "".join(parts)
         calls: list[Written] = []
-        after = 0
+        read, after = value_reader(written), 0
         while True:
-            value = read_at(written, after)
+            value = read(after)
             calls.append((name, arguments(text, at, name, value)))
             after = value.end if isinstance(value, Value) else len(written)
             next_call = _NEXT.match(written, after)
