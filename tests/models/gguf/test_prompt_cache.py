@@ -195,13 +195,16 @@ class Llama:
 
     def complete(self, request: dict[str, Any], take: Any = None) -> Any:
         prompt = "".join(said["content"] for said in request["messages"])
-        kind = "read" if take is None else "answer"
-        self.asked.append((kind, prompt))
-        if take is None:
+        is_read = request.get("max_tokens") == 0
+        self.asked.append(("read" if is_read else "answer", prompt))
+        if is_read:
             if self.refuses:
-                return {"error": {"message": "too long"}}
+                take({"error": {"message": "too long"}})
+                return None
             self.known = prompt
-            return {"choices": [{"text": ""}]}
+            take([{"choices": [], "prompt_progress": {}}])
+            take({"choices": [{"delta": {}}]})
+            return None
         self.cached = len(self.known) if prompt.startswith(self.known) else 0
         take("ok")
         self.known = prompt
