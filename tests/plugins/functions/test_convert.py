@@ -413,8 +413,8 @@ def test_a_union_takes_another_class_only_for_keys_that_it_knows(
 @pytest.mark.parametrize(
     ("hint", "value", "message"),
     [
-        (dict[int, str], {"1": "a", "01": "b"}, "two keys mean the same"),
-        (dict[float, str], {"1": "a", "1.0": "b"}, "two keys mean the same"),
+        (dict[int, str], {"1": "a", "01": "b"}, "two that mean the same"),
+        (dict[float, str], {"1": "a", "1.0": "b"}, "two that mean the same"),
         (dt.datetime, "2026-01-31T09:30:00.123456789Z", "without nanoseconds"),
         (dt.time, "09:30:00.123456789", "without nanoseconds"),
         (dt.time, "09:30:00,123456789", "without nanoseconds"),

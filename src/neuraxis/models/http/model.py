@@ -73,7 +73,7 @@ def _encoded(body: Body, prompt: Prompt, left_out: Sequence[str]) -> bytes:
     return as_json(body)
 
 
-def _is_whole(body: Body, origin: str, reader: Reader) -> None:
+def _never_resumed(body: Body, origin: str, reader: Reader) -> None:
     del body, origin, reader
 
 
@@ -127,7 +127,7 @@ class Wire(Struct, frozen=True, kw_only=True):
     """Function that returns the body as bytes; the texts are the omitted parts."""
     resumed: Callable[
         [Body, str, Reader], tuple[dict[str, Json], Callable[[], Reader]] | None
-    ] = _is_whole
+    ] = _never_resumed
     """Function that returns the request and the parser with which an answer goes on,
     from its request, origin and parser; None: it is whole."""
     missing: Sequence[str] = ()

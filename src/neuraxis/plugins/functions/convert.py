@@ -303,7 +303,10 @@ def _mapping(args: tuple[Hint, ...], outer: Mapping[Hint, Any]) -> Convert | Non
             for key, item in entries.items()
         }
         if len(made) < len(entries):
-            raise CommandError(f"two keys mean the same in {quote(list(entries))}")
+            raise CommandError(
+                "expected each key once, got two that mean the same: "
+                f"{quote(list(entries))}"
+            )
         return made
 
     return convert
