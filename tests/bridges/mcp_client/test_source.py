@@ -1,5 +1,11 @@
 """Servers as plugins: names, lock file, those that are dead."""
 
+import gc
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 
 from bridges.mcp_client.servers import hostile, opened, say
@@ -52,3 +58,28 @@ async def test_a_dead_server_hides_no_other(tmp_path, caplog):
         assert [p.spec.name for p in session.registry.listed] == ["hostile"]
     assert "there is no program 'no-such-program-at-all'" in dead.problems[0]
     assert "no-such-program-at-all" in caplog.text
+
+
+def servers_of_this_process():
+    """The process ids of the servers that this process started."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # the process may end meanwhile
+            is_child = f"PPid:\t{os.getpid()}\n" in (folder / "status").read_text()
+            if is_child and b"hostile_server" in (folder / "cmdline").read_bytes():
+                found.add(folder.name)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc")
+def test_the_servers_of_a_forgotten_session_end(tmp_path):
+    """Nobody closed it: its servers end with it, not with the program."""
+    earlier = servers_of_this_process()
+    session = opened(tmp_path, hostile("tame"))
+    assert len(servers_of_this_process() - earlier) == 1
+    del session
+    gc.collect()
+    until = time.monotonic() + 20
+    while servers_of_this_process() - earlier and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not servers_of_this_process() - earlier

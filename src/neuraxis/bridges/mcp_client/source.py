@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -124,7 +124,10 @@ class McpServers:
         self._users = 0
         self._logged = 0
         self._lock = threading.Lock()
-        atexit.register(_close_at_exit, weakref.ref(self))
+        _sources.add(self)
+        held = (self._loop, self._connections)
+        # the session was not closed: end its servers with it, not with the program
+        weakref.finalize(self, _end_in_thread, *held).atexit = False
 
     def open_plugins(self, workspace: Path) -> Sequence[Plugin]:
         """Start the servers concurrently and return a plugin for each.
@@ -145,15 +148,19 @@ class McpServers:
             if self._users:
                 self._users -= 1
             if not self._users:
-                self._end()
+                self.end()
+
+    def end(self) -> None:
+        """End the servers, whoever uses them."""
+        _end(self._loop, self._connections)
 
     def _started(self, workspace: Path) -> tuple[Plugin, ...]:
         asking, self._logged = _asking(*self._asking), 0
         from neuraxis.bridges.mcp_client.connection import Connection
 
-        self._connections = [
+        self._connections.extend(
             Connection(config, workspace.absolute(), asking) for config in self.servers
-        ]
+        )
         pending = [
             (each, self._loop.submit(self._plugin(each))) for each in self._connections
         ]
@@ -166,7 +173,7 @@ class McpServers:
                 failed.append(str(error))
                 plugins.append(self._unreached(connection.config, str(error)))
         if failed and self._required:
-            self._end()
+            self.end()
             raise ConfigError("mcp: " + "; ".join(failed))
         if plugins:  # the first plugin also reports the common problems
             own_problems = [*self._given] + (
@@ -231,13 +238,6 @@ class McpServers:
     def _place(self, config: ServerConfig) -> str:
         return self._text or f"mcp:{config.place}"
 
-    def _end(self) -> None:
-        connections, self._connections = self._connections, []
-        pending = [self._loop.submit(each.close()) for each in connections]
-        for future in pending:
-            future.result(15)
-        self._loop.stop()
-
     def __repr__(self) -> str:
         return f"mcp({', '.join(config.name for config in self.servers)})"
 
@@ -274,7 +274,25 @@ def _instructions(text: str | None, title: str) -> str:
     return shown_text or f"Commands of the MCP server {title}."
 
 
-def _close_at_exit(source: weakref.ref[Any]) -> None:
-    servers: McpServers | None = source()
-    if servers is not None:
-        servers.close_plugins()
+def _end(loop: BackgroundLoop, connections: list[Connection]) -> None:
+    pending = [loop.submit(each.close()) for each in connections]
+    connections.clear()
+    for future in pending:
+        future.result(15)
+    loop.stop()
+
+
+def _end_in_thread(loop: BackgroundLoop, connections: list[Connection]) -> None:
+    """End servers from the garbage collector, which must not wait."""
+    if connections:
+        threading.Thread(target=_end, args=(loop, connections), daemon=True).start()
+
+
+_sources: weakref.WeakSet[McpServers] = weakref.WeakSet()
+"""All instances, whose servers end with the program at the latest."""
+
+
+@atexit.register
+def _close_all() -> None:
+    for source in list(_sources):
+        source.end()
