@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cpu_time import least
-from neuraxis.formatting import quote
+from neuraxis.formatting import QUOTED, quote
 from neuraxis.schema.describe import FULL, type_text
 from neuraxis.schema.notation.nodes import (
     parameter_schema,
@@ -102,15 +102,15 @@ SCHEMAS: dict[str, Any] = {
 def test_a_schema_of_any_depth_has_a_text_and_a_node(name: str) -> None:
     """The text stops somewhere; the node names what was lost."""
     assert len(type_text(SCHEMAS[name])) < 200
-    assert len(type_text(SCHEMAS[name], FULL)) < 200
+    assert len(type_text(SCHEMAS[name], FULL)) <= FULL.characters
     loss: list[str] = []
     node_from_schema(SCHEMAS[name], loss=loss)
     assert loss == ["root: what is nested deeper than 64 levels"]
 
 
 def test_a_value_of_any_depth_is_quoted() -> None:
-    """By its type, where it is too deep to be written."""
-    assert quote(LISTS) == "<array>"
+    """By its type, where it is too deep for Python to write it (3.14: it never is)."""
+    assert quote(LISTS) in ("<array>", "[" * (QUOTED - 1) + "…")
 
 
 def test_an_enum_of_thousands_is_read_in_time() -> None:

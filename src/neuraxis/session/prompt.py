@@ -26,6 +26,7 @@ from neuraxis.execution.budget import Budget, Usage
 from neuraxis.formatting import describe_given
 from neuraxis.messages import Message, Prompt
 from neuraxis.plugins.context import Context
+from neuraxis.plugins.functions.deferred_annotations import signature_of
 from neuraxis.plugins.registry import Registry
 from neuraxis.session.config import RunConfig
 from neuraxis.specs import Json, PluginSpec
@@ -220,7 +221,7 @@ def _takes_context(function: Callable[..., Any]) -> bool:
         ConfigError: it takes other arguments.
     """
     try:
-        parameters = inspect.signature(function)
+        parameters = signature_of(function)
     except (TypeError, ValueError):
         return True  # a function in C may have no readable signature
     for arguments in ((None,), ()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import wraps
-from inspect import iscoroutinefunction, signature
+from inspect import iscoroutinefunction
 from os import PathLike
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
@@ -25,6 +25,7 @@ from neuraxis.formatting import (
 )
 from neuraxis.messages import Call, Message
 from neuraxis.planning.plan import OnError
+from neuraxis.plugins.functions.deferred_annotations import signature_of
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
 from neuraxis.session.options import Options
@@ -179,7 +180,7 @@ def _check_approve(approve: Any) -> None:
     if approve in (None, "later"):
         return
     try:
-        parameters = signature(approve)
+        parameters = signature_of(approve)
     except (TypeError, ValueError):
         return  # a function in C may have no readable signature
     try:

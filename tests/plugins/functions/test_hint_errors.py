@@ -94,7 +94,7 @@ NOTHING = [
     ("list[Local]", "not inside another function, nor only under"),
     ("Iterable[int]", "Write above: from typing import Iterable"),
     ("dict[str]", "dict[str] has 1 type"),
-    ("(int, str)", "(int, str): expected a type; write int | str, or tuple[...]"),
+    ("(int, str)", "write int | str, or tuple["),
     ("Optional[int, str]", "Write, say, int | str | None"),
     ("int str", "'int str': expected a type, such as str, int | None or list[str]"),
     ("", "'': expected a type, such as str"),

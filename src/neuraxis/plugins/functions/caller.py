@@ -32,6 +32,7 @@ from msgspec import Struct
 from neuraxis.errors import CommandError
 from neuraxis.plugins.context import Context
 from neuraxis.plugins.functions.convert import Convert, converter, is_plain
+from neuraxis.plugins.functions.deferred_annotations import annotations_of, signature_of
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import Hint, has_forward
 from neuraxis.plugins.functions.pydantic_hints import field_of, fill_fields
@@ -206,7 +207,7 @@ def _from_code(function: Callable[..., Any]) -> _Parameters | None:
 def _check_self(function: Any, plain: FunctionType, names: Sequence[str]) -> None:
     """Refuse a method whose first parameter would be bound to the object."""
     first = names[0] if plain.__code__.co_argcount else ""
-    hint = plain.__annotations__.get(first)
+    hint = annotations_of(plain).get(first)
     cls = _BUILTIN.get(hint) if isinstance(hint, str) else hint
     if first and not (
         isinstance(cls, type)
@@ -229,7 +230,7 @@ def _from_signature(function: Callable[..., Any]) -> _Parameters:
         applied = cast("partial[Any]", unwrapped)
         unwrapped = partial(applied.func, *applied.args, **applied.keywords)
     try:
-        signature = inspect.signature(unwrapped)
+        signature = signature_of(unwrapped)
     except (ValueError, TypeError) as error:
         raise bad_function(
             spot_of(function), f"its parameters cannot be read: {error}"
@@ -256,9 +257,9 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Hint]:
     target: Any = function
     if type(function) is not FunctionType or "__wrapped__" in function.__dict__:
         target = inspect.unwrap(getattr(function, "func", function))
-        if not hasattr(target, "__annotations__"):  # An object with __call__.
-            target = type(target).__call__
-    hints: Mapping[str, Hint] = getattr(target, "__annotations__", {})
+        if not (isinstance(target, type) or hasattr(target, "__code__")):
+            target = type(target).__call__  # An object with __call__.
+    hints: Mapping[str, Hint] = annotations_of(target)
     # Resolving costs twice as much as reading; only quoted hints need it.
     for hint in hints.values():
         if _kind(hint) is _QUOTED:

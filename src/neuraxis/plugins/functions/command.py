@@ -20,6 +20,7 @@ from neuraxis.errors import ConfigError, ManifestError, ManifestProblem, error_o
 from neuraxis.formatting import did_you_mean, listed, nearest
 from neuraxis.plugins.effects_and_examples import no_flag, parse_effects, parse_examples
 from neuraxis.plugins.functions.caller import Caller, caller_of
+from neuraxis.plugins.functions.deferred_annotations import annotations_of
 from neuraxis.plugins.functions.docstring import Docstring, read_docstring
 from neuraxis.plugins.functions.hint_errors import bad_function
 from neuraxis.plugins.functions.hint_kinds import UNREADABLE, Hint
@@ -32,7 +33,13 @@ from neuraxis.plugins.functions.hints import (
     understand,
 )
 from neuraxis.plugins.functions.instances import close_of, make_instance
-from neuraxis.plugins.functions.source_location import Spot, place_of, spot_of, where_of
+from neuraxis.plugins.functions.source_location import (
+    Spot,
+    is_function,
+    place_of,
+    spot_of,
+    where_of,
+)
 from neuraxis.plugins.functions.validate import (
     attach,
     check_functions,
@@ -203,7 +210,7 @@ def plugin_from(
         return _plugin(
             title, source.__doc__, marked, place_of(source.__name__), None, source
         )
-    if inspect.isroutine(source) or is_command(source):
+    if is_command(source) or is_function(source):
         function = cast("Callable[..., Any]", source)
         options = options_of(function)
         title = name or options.name or function.__name__
@@ -357,10 +364,9 @@ def read_function(function: Callable[..., Any]) -> Built:
     if not caller.open and not names.issuperset(doc.names):
         warned = wrongly_documented(function, doc.names, tuple(caller.hints))
         problems = _warnings(function, warned)
-    annotated = getattr(function, "__annotations__", None)
-    if annotated is not None and not annotated.keys() >= caller.hints.keys():
-        more = untyped(caller.hints.keys() - annotated.keys())
-        problems += _warnings(function, more)
+    bare = caller.hints.keys() - annotations_of(function).keys()
+    if bare and hasattr(function, "__code__"):
+        problems += _warnings(function, untyped(bare))
     flag = options.failure_field
     if flag and (wrong := no_flag(flag, spec.response)):
         raise bad_function(spot_of(function), wrong)

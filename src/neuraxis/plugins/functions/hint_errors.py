@@ -55,6 +55,8 @@ _OBJECTS = re.compile(
     r"<(?:built-in )?function ([\w.]++)[^>]{0,300}+>|<class '([^']*)'>"
 )
 """Pattern of Python's repr of functions and classes."""
+_FORWARD = re.compile(r"ForwardRef\('([^']{0,300}+)'(?:, [^()]{0,300}+)?\)")
+"""Pattern of Python's repr of a hint that waits for a name."""
 _MODULES = re.compile(r"(?:\b\w{1,100}+\.|<locals>\.)")
 """Pattern of what stands before a class's name."""
 _FIRST = 60
@@ -136,7 +138,7 @@ def shown(hint: Hint) -> str:
     if isinstance(hint, type) and not typing.get_args(hint):
         return hint.__qualname__
     text = hint.__name__ if _is_function(hint) else repr(hint)
-    text = re.sub(r"typing\.|collections\.abc\.", "", text)
+    text = re.sub(r"typing\.|collections\.abc\.", "", _FORWARD.sub(r"\1", text))
     return _cut(public_names(_OBJECTS.sub(r"\1\2", text)))
 
 
@@ -194,14 +196,14 @@ def _read_value(hint: Hint) -> tuple[str, str]:
         container = cast("Any", hint)
         kind = type(container).__name__
         parts = [shown(part) for part in container]
-        either = " | ".join(parts) or "Any"
+        either = _cut(" | ".join(parts)) or "Any"
         actual = f"the {kind} {shown(container)}"
         if isinstance(hint, dict):
             values = cast("Any", hint).values()
             value = " | ".join(dict.fromkeys(shown(part) for part in values)) or "Any"
             return actual, f"write dict[{either if parts else 'str'}, {value}]"
         if isinstance(hint, tuple):
-            inner = ", ".join(parts) or "()"
+            inner = _cut(", ".join(parts)) or "()"
             return actual, f"write {either}, or tuple[{inner}] for one of each"
         return actual, f"write {kind}[{either}]"
     cls = type(hint).__qualname__

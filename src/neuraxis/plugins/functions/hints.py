@@ -414,10 +414,12 @@ def _has_opaque(value: Json) -> bool:
 
 
 def _opaque(hint: Hint) -> dict[str, Json]:
+    if hint in _BARE:  # Python 3.14 made a class of `Union`
+        raise NoType(hint)
     if isinstance(hint, type):
         name = class_name(cast("type[Any]", hint))
     else:
-        if type(hint).__module__ not in _FORMS or hint in _BARE:
+        if type(hint).__module__ not in _FORMS:
             raise NoType(hint)
         name = public_names(str(hint))
     return {"x-type": name, "not": {}, "x-asset-ref": True}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any, Protocol
 
 from neuraxis.errors import ConfigError
+from neuraxis.plugins.functions.deferred_annotations import signature_of
 from neuraxis.specs import Json
 
 _EMPTY: Any = inspect.Parameter.empty
@@ -33,7 +34,7 @@ def make_instance(cls: type[Any], config: Callable[[], Mapping[str, Json]]) -> A
         ConfigError: the constructor needs more than that.
     """
     try:
-        parameters = inspect.signature(cls).parameters.values()
+        parameters = signature_of(cls).parameters.values()
     except ValueError:
         return cls()  # A class in C, as `dict`, has no readable signature.
     accepted = [

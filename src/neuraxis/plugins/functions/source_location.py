@@ -1,10 +1,11 @@
-"""Source location of a function, for errors and warnings."""
+"""What a function is, and where its source stands, for errors."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import CodeType
 from typing import Any
 
@@ -20,6 +21,12 @@ class Spot(Struct, frozen=True):
     line: int
     """Line of its `def` or of the first decorator; 0 if it has none."""
     name: str
+
+
+def is_function(source: Any) -> bool:
+    """Return whether a source is a function or method, not a `partial`."""
+    # a partial is a routine too, since Python 3.14
+    return not isinstance(source, partial) and inspect.isroutine(source)
 
 
 def spot_of(function: Any) -> Spot:

@@ -19,6 +19,7 @@ from typing import Any, TypeGuard, cast
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import class_name, did_you_mean, nearest, quote
 from neuraxis.plugins.effects_and_examples import EFFECTS, KINDS
+from neuraxis.plugins.functions.deferred_annotations import signature_of
 from neuraxis.plugins.functions.hint_errors import closest
 from neuraxis.plugins.functions.source_location import code_of
 from neuraxis.schema.annotations import FILE_USES, FLAGS
@@ -115,7 +116,7 @@ def starred(function: Any) -> str:
 def _starred_builtin(function: Any) -> str:
     """Return the name of the `*args` of a function in C."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature_of(function).parameters.values()
     except (TypeError, ValueError):
         return ""  # whoever reads its parameters reports this
     return next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), "")

@@ -35,6 +35,7 @@ for name in ('SIGKILL', 'SIGSTOP', 'SIGXCPU', 'SIGSYS', 'SIGHUP'): delattr(signa
 del select.select, select.poll
 sys.modules[pathlib.Path.__module__].WindowsPath = pathlib.PosixPath
 shutil._use_fd_functions = False
+shutil._rmtree_impl = shutil._rmtree_unsafe  # the same, since Python 3.13
 import neuraxis.sandbox.process.run as process
 from neuraxis.sandbox.process.job import Limits
 process.usage._PROC = '/nowhere'

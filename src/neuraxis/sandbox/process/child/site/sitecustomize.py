@@ -17,6 +17,7 @@ import select
 import sys
 import threading
 import time
+from collections.abc import Callable
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -112,32 +113,52 @@ class SemLock:
         raise OSError(errno.ENOTSUP, text)
 
 
-class _Heap(MetaPathFinder, Loader):
-    """Import hook that makes `multiprocessing.heap` avoid /dev/shm."""
+class _Changed(Loader):
+    """Loader of a module that is changed once it is loaded."""
 
-    def find_spec(
-        self, fullname: str, path: Any = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname != "multiprocessing.heap":
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None:
-            self._found, spec.loader = spec.loader, self
-        return spec
+    def __init__(self, found: Any, change: Callable[[Any], None]) -> None:
+        self._found = found
+        self._change = change
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._found.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         self._found.exec_module(module)
-        arena: Any = getattr(module, "Arena", None)
-        if arena is not None:
-            # An empty list makes the arena use the temporary folder.
-            arena._dir_candidates = []
+        self._change(module)
 
 
+class _Finder(MetaPathFinder):
+    """Import hook for the modules of `multiprocessing` that are changed."""
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        change = _CHANGES.get(fullname)
+        if change is None:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None:
+            spec.loader = _Changed(spec.loader, change)
+        return spec
+
+
+def _use_temporary_folder(heap: Any) -> None:
+    heap.Arena._dir_candidates = []
+
+
+def _fork(context: Any) -> None:
+    """Make forking the default again; since Python 3.14 a server starts processes."""
+    forking = context._concrete_contexts["fork"]
+    context._default_context = context.DefaultContext(forking)
+
+
+_CHANGES: dict[str, Callable[[Any], None]] = {
+    "multiprocessing.heap": _use_temporary_folder,
+    "multiprocessing.context": _fork,
+}
 _locks: Any = importlib.import_module(
     "_multiprocessing"
 )  # The module belongs to the standard library but has no type stubs.
 _locks.SemLock = SemLock
-sys.meta_path.insert(0, _Heap())
+sys.meta_path.insert(0, _Finder())
