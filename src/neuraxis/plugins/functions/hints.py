@@ -371,8 +371,10 @@ def _object(
     schema: dict[str, Json] = {"type": "object"}
     defs.schemas[name] = schema
     hints = field_hints(hint)
-    own_doc = cls.__dict__.get("__doc__") or ""
-    doc = read_docstring("" if own_doc.startswith(f"{cls.__name__}(") else own_doc)
+    own_doc = cls.__dict__.get("__doc__")
+    # a dataclass writes its signature there, in Python 3.15 when it is read
+    is_own = isinstance(own_doc, str) and not own_doc.startswith(f"{cls.__name__}(")
+    doc = read_docstring(own_doc if is_own else "")
     if doc.text:
         schema["description"] = doc.text
     json_keys, tag = json_names(cls), tag_of(cls)
