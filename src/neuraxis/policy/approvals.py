@@ -108,7 +108,8 @@ class Approvals(Struct, kw_only=True):
             self.said_no.update(asked.refuses)
             return
         self.said_no.difference_update(asked.refuses)
-        self.offered.update([wider] if wider else [])
+        if wider:
+            self.offered.add(wider)
 
     def grant(self, digest: str) -> None:
         """Record the user's approval of the call with this digest."""

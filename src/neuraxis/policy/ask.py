@@ -96,7 +96,8 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
         await gate.settled()
     if allowed:
         return ""
-    gate.refused.extend([asked.id] if by == "user" else [])
+    if by == "user":
+        gate.refused.append(asked.id)
     return why + call_errors.no_from(by)
 
 

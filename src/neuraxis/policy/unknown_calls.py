@@ -71,8 +71,6 @@ class UnknownCalls(Struct, kw_only=True):
 
     def of(self, plugin: str, command: str) -> list[CallStarted]:
         """Return the unknown calls of a command, the oldest first."""
-        if not self._unknown:
-            return []
         return [
             call
             for call in self._unknown.values()
