@@ -2,8 +2,8 @@
 
 A value comes from the environment variable `NEURAXIS_SECRET_NAME` or from the file
 `secrets/NAME` in the user's configuration folder, which nobody else may read. Results
-are scrubbed of every value that was passed to a command, as programs write it: both are
-compared as they are, and with their escapes read, several times over.
+are scrubbed of every value that was passed to a command, in the forms that programs
+write: both are compared as they are, and with their escapes decoded.
 """
 
 from __future__ import annotations
