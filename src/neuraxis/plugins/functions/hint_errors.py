@@ -56,7 +56,7 @@ _OBJECTS = re.compile(
 )
 """Pattern of Python's repr of functions and classes."""
 _MODULES = re.compile(r"(?:\b\w{1,100}+\.|<locals>\.)")
-"""Pattern of what stands before a class's name."""
+"""Pattern of the modules and functions before a class's name."""
 _FIRST = 60
 """Maximum characters of a hint that are quoted."""
 
