@@ -140,7 +140,7 @@ def _mapping(
 def _fields(value: Any) -> dict[str, Any]:
     """Return an object's fields by their names in JSON."""
     if not isinstance(value, Struct):
-        from dataclasses import fields  # whoever has one has imported it
+        from dataclasses import fields  # imported already if there is a dataclass
 
         return {item.name: getattr(value, item.name) for item in fields(value)}
     names = json_names(type(value)).items()

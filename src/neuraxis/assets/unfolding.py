@@ -23,7 +23,7 @@ DEPTH = 200
 _CONTAINERS = (list, tuple, dict)
 _SMALL = frozenset({int, float, bool, type(None), str})
 _AGAIN = -1
-"""Stands in `seen` once a part was met again; no object has this id."""
+"""Value in `seen` of a part that was met twice; no object has this id."""
 
 
 def unfolds(value: Any) -> bool:

@@ -168,16 +168,15 @@ def too_many_steps(count: int, most: int) -> CallError:
 
 
 def asset_path_not_found(
-    asset_id: str, deepest: str, available: str, hint: str = "", where: str = ""
+    asset_id: str, deepest: str, available: str, hint: str = ""
 ) -> CallError:
     """Report a path that does not exist, and its existing part (B49)."""
     tail = f" Did you mean {hint}?" if hint else ""
     return CallError(
         code="asset_path_not_found",
-        where=where,
         candidates=(hint,) if hint else (),
-        message=f"{where + ': ' if where else ''}the path is not in asset "
-        f"{asset_id}: it is valid up to {deepest}, where there is {available}.{tail}",
+        message=f"the path is not in asset {asset_id}: it is valid up to {deepest}, "
+        f"where there is {available}.{tail}",
     )
 
 

@@ -53,7 +53,7 @@ def _terminal() -> IO[str]:
 
 
 def confirm(text: str) -> bool:
-    """Ask for a yes on standard input, whose end is a no."""
+    """Ask to confirm on standard input; its end refuses."""
     try:
         return click.confirm(text, default=False, err=True)
     except click.Abort as error:

@@ -354,7 +354,6 @@ def make_session(
     journal: Journal | None = None,
     approve: Approve | None = None,
     model: Any = None,
-    plugins: Sequence[str] | None = None,
 ) -> Session:
     """Create the session that the command line describes.
 
@@ -374,7 +373,7 @@ def make_session(
         read_file(choices.template, "--template ")
     arguments = SessionArguments(
         model=model or str(settings.get("model") or "local:"),
-        plugins=plugin_sources(choices, settings) if plugins is None else plugins,
+        plugins=plugin_sources(choices, settings),
         instructions=instructions_of(settings),
         output=_schema_in(choices.output),
         dialect=str(settings.get("dialect") or "intents"),

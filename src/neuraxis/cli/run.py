@@ -334,8 +334,7 @@ def show_answer(
     from neuraxis.cli.display.markdown import print_markdown
     from neuraxis.cli.display.objects import print_object
 
-    text = inert(answer.text)
-    remainder = text[len(printed) :] if text.startswith(printed) else text
+    remainder = inert(answer.text).removeprefix(printed)
     if remainder.strip():
         print_markdown(remainder, after=bool(printed.strip()))
     if answer.error:

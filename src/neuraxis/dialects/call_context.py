@@ -27,7 +27,7 @@ _SHOWN = re.compile(
     r"|^\W*(?:here|it|that|this)(?:['’]s| is)(?: just| only)? an? (?:draft|example)\b",
     re.IGNORECASE,
 )
-"""What a sentence says of a call that it does not lead into."""
+"""Words of a sentence after which a call is only shown."""
 _BEFORE_SENTENCE = re.compile(r".*[.!?]['\")*]* (?=\W*[A-Z0-9])")
 _ING = r"(?!accord|dur|even|quot|morn|\w*thing)\w+ing\b"
 _BEFORE_CLAUSE = re.compile(

@@ -72,7 +72,7 @@ class _Brackets:
 
 
 def _is_flawless(text: str) -> bool:
-    read = read_flawless(text, 0)
+    read = read_flawless(text)
     return read is not None and read[1] == len(text) and isinstance(read[0], dict)
 
 

@@ -43,7 +43,7 @@ def read_calls(
     if not body.endswith(end) or not body.startswith("["):
         return None
     body = body[: -len(end)].rstrip()
-    read = read_flawless(body, 0)
+    read = read_flawless(body)
     if read is None or read[1] != len(body):
         return None
     intents: list[tuple[str, dict[str, Json]]] = []

@@ -233,7 +233,7 @@ class EarlyStarts:
             and step.command.run is not None
             and step.depends <= self._started.keys()
             and "secret://" not in repr(step.arguments)
-            # what has left stays sent, also if the reply does not come about
+            # what was sent cannot be taken back if the reply is discarded
             and not (step.command.marks.sends_out and self._runtime.gate.origins.read)
         )
 

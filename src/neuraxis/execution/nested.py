@@ -61,7 +61,7 @@ class ParentRun(Struct, frozen=True, kw_only=True):
     call_id: str
     tool: str
     source: str
-    """The command as registered, as it stands in origins."""
+    """The command as registered, as in `Origin.source`."""
     cancelled: CallCancellation
     loop: asyncio.AbstractEventLoop
     thread: int

@@ -82,8 +82,7 @@ async def _run_in_slot(step: Step, runtime: Runtime) -> Result:
     spec = step.command.spec
     if spec.concurrency is None:
         return await run_step(step, runtime)
-    tool = f"{step.command.plugin.name}.{spec.name}"
-    slots = runtime.slots.setdefault(tool, Slots(spec.concurrency))
+    slots = runtime.slots.setdefault(step.tool, Slots(spec.concurrency))
     slot = await slots.take(spec.time_limit or runtime.time_limit)
     if slot is None:
         result = failed(step, call_errors.still_busy(step.call.target))

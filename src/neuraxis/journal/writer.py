@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -137,7 +137,7 @@ class Writer:
                 raise
             with self._lock:
                 self._being_written = []
-                for session, number in _last_numbers(rows):
+                for session, number in {row[0]: row[1] for row in rows}.items():
                     if self._last_unwritten.get(session) == number or session in failed:
                         self._last_unwritten.pop(session, None)
                 if failed:
@@ -277,10 +277,6 @@ def overtaken_error(session: str) -> StorageError:
 def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Insert rows with one statement, which is one transaction."""
     connection.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
-
-
-def _last_numbers(rows: Iterable[Row]) -> Iterable[tuple[str, int]]:
-    return {row[0]: row[1] for row in rows}.items()
 
 
 def _wake_waiting(waiting: _Waiting, failed: dict[str, StorageError]) -> None:

@@ -20,12 +20,12 @@ _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_flawless(text: str, start: int) -> tuple[Json, int] | None:
-    """Return a strict JSON value and its end; None if not flawless."""
+def read_flawless(text: str) -> tuple[Json, int] | None:
+    """Return the flawless JSON that a text begins with, and its end."""
     if len(text) > LONGEST or not is_shallow(text):
         return None
     try:
-        return None if has_surrogate(text) else raw_decode(text, start)
+        return None if has_surrogate(text) else raw_decode(text, 0)
     except (ValueError, RecursionError):
         return None
 

@@ -70,10 +70,9 @@ _STRAY_CLOSERS = re.compile(r"[\s\]}]*[\]}]")
 
 
 class Value(Struct, frozen=True, kw_only=True):
-    """JSON value and its place."""
+    """JSON value and where it ends."""
 
     value: Json
-    start: int
     end: int
     notes: tuple[str, ...] = ()
 
@@ -137,14 +136,14 @@ def _read(text: str, start: int, shallow: bool, lenient: bool) -> Value | Fault:
         except (ValueError, RecursionError):
             pass
         else:
-            return Value(value=value, start=start, end=end)
+            return Value(value=value, end=end)
     reader = Reader(text, lenient=lenient, quick=raw_decode if shallow else None)
     try:
         value, end = reader.read(start)
     except Broken as error:
         reach = max(error.fault.reach, reader.reach)
         return replace(error.fault, reach=reach) if reach else error.fault
-    return Value(value=value, start=start, end=end, notes=tuple(reader.notes))
+    return Value(value=value, end=end, notes=tuple(reader.notes))
 
 
 def _unfit(text: str) -> Fault | None:

@@ -1,7 +1,7 @@
 """Explain YAML syntax errors: the wrong line, and how to correct it.
 
-The parser says where it could go no further, in the words of YAML's grammar. Whoever
-writes YAML for the first time needs the line that is wrong, and its correction.
+The parser reports where it stopped, in terms of YAML's grammar. A beginner needs the
+line that is wrong, and its correction.
 """
 
 from __future__ import annotations

@@ -42,11 +42,7 @@ GROUP = "neuraxis.plugins"
 
 
 def load_plugin(
-    source: Any,
-    *,
-    allowed_dirs: Iterable[Path] = (),
-    strict: bool = False,
-    secrets: FillsSecrets | None = None,
+    source: Any, *, strict: bool = False, secrets: FillsSecrets | None = None
 ) -> Plugin:
     """Load the plugin that `source` is or names.
 
@@ -56,7 +52,6 @@ def load_plugin(
             with functions marked by `@command`; `neuraxis:` and the name of a plugin
             that comes with the package; or the name of an entry point of the group
             `neuraxis.plugins`.
-        allowed_dirs: folders from which a manifest's `prompt_file_path` may be read.
         strict: whether one invalid command makes the whole manifest invalid.
         secrets: fills in the secrets in a constructor's arguments; None: they keep
             their names.
@@ -66,18 +61,18 @@ def load_plugin(
         ConfigError: nothing has that name.
     """
     if isinstance(source, Path):
-        return _from_path(source, allowed_dirs, strict, secrets)
+        return _from_path(source, strict, secrets)
     if not isinstance(source, str):
         return plugin_from(source)
     name = source.strip()
     if is_builtin(name):
-        return _builtin(name.removeprefix(BUILTIN_PREFIX), allowed_dirs)
+        return _builtin(name.removeprefix(BUILTIN_PREFIX))
     path = _place(name)
     if path is not None:
-        return _from_path(path, allowed_dirs, strict, secrets)
+        return _from_path(path, strict, secrets)
     points = {point.name: point for point in installed()}
     if name in points:
-        return _entry_point(points[name], allowed_dirs, secrets)
+        return _entry_point(points[name], secrets)
     if _exists(name):
         short = (Path(name).expanduser() / "config.yml").is_file()
         raise ConfigError(
@@ -169,15 +164,14 @@ def check_code(plugin: Plugin) -> None:
 
 
 def load_plugins(
-    sources: Iterable[Any], *, allowed_dirs: Iterable[Path] = ()
+    sources: Iterable[Any],
 ) -> tuple[list[Plugin], list[ManifestError]]:
     """Load plugins; return those that load and the errors of others."""
     plugins: list[Plugin] = []
     errors: list[ManifestError] = []
-    folders = tuple(allowed_dirs)
     for source in sources:
         try:
-            plugins.append(load_plugin(source, allowed_dirs=folders))
+            plugins.append(load_plugin(source))
         except ManifestError as error:
             errors.append(error)
         except ConfigError as error:
@@ -198,7 +192,7 @@ def installed() -> tuple[EntryPoint, ...]:
     return tuple(entry_points(group=GROUP))
 
 
-def _builtin(name: str, allowed_dirs: Iterable[Path]) -> Plugin:
+def _builtin(name: str) -> Plugin:
     names = builtin_names()
     if name not in names:
         close = nearest(name, names, 1)
@@ -207,28 +201,21 @@ def _builtin(name: str, allowed_dirs: Iterable[Path]) -> Plugin:
             f"plugin 'neuraxis:{name}': no plugin of that name comes with the package."
             f"{hint} Those that do: {', '.join(names) or 'none'}"
         )
-    return _from_folder(BUILTIN / name, allowed_dirs)
+    return _from_folder(BUILTIN / name)
 
 
-def _entry_point(
-    point: EntryPoint, allowed_dirs: Iterable[Path], secrets: FillsSecrets | None
-) -> Plugin:
+def _entry_point(point: EntryPoint, secrets: FillsSecrets | None) -> Plugin:
     where = f"entry point {point.name} ({point.value})"
     try:
         value = point.load()
     except (Exception, SystemExit) as error:
         raise error_of(where, raised(error)) from error
     if isinstance(value, str):
-        return _from_folder(Path(value), allowed_dirs, secrets=secrets)
-    return load_plugin(value, allowed_dirs=allowed_dirs, secrets=secrets)
+        return _from_folder(Path(value), secrets=secrets)
+    return load_plugin(value, secrets=secrets)
 
 
-def _from_path(
-    path: Path,
-    allowed_dirs: Iterable[Path],
-    strict: bool,
-    secrets: FillsSecrets | None,
-) -> Plugin:
+def _from_path(path: Path, strict: bool, secrets: FillsSecrets | None) -> Plugin:
     if path.suffix == ".py" and path.is_file():
         module = import_file(path, path.stem)
         try:
@@ -239,7 +226,7 @@ def _from_path(
         for command in plugin.commands.values():
             command.plugin = spec
         return replace(plugin, spec=spec, problems=as_given(plugin.problems, path))
-    return _from_folder(path, allowed_dirs, strict, secrets)
+    return _from_folder(path, strict, secrets)
 
 
 def as_given(
@@ -254,16 +241,13 @@ def as_given(
 
 
 def _from_folder(
-    path: Path,
-    allowed_dirs: Iterable[Path],
-    strict: bool = False,
-    secrets: FillsSecrets | None = None,
+    path: Path, strict: bool = False, secrets: FillsSecrets | None = None
 ) -> Plugin:
     # Imported on first use: a session of Python functions needs no YAML.
     from neuraxis.plugins.manifest.class_names import misnamed
     from neuraxis.plugins.manifest.load import load_manifest
 
-    spec, problems = load_manifest(path, allowed_dirs=allowed_dirs, strict=strict)
+    spec, problems = load_manifest(path, strict=strict)
     folder = path if path.is_dir() else path.parent
     # Beside a manifest of another name there may be others: the code is ambiguous.
     names = CODE_NAMES if path.is_dir() or path.name == FILE_NAME else ()

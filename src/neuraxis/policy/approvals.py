@@ -21,14 +21,14 @@ from neuraxis.planning.plan import Step
 from neuraxis.specs import CommandSpec, Json
 
 EXPIRES = 300.0
-"""Seconds after which a yes is for nothing, and a question without answer a no."""
+"""Seconds until an approval expires, and an unanswered question counts as refused."""
 MOST_REFUSALS = 3
-"""After so many times no in one run nobody is asked again: who is asked for ever says
-yes in the end."""
+"""Refusals in a run after which the user is asked no more: asked for ever, people
+approve in the end."""
 
 
 def call_digest(plugin: str, spec: CommandSpec, arguments: Json) -> str:
-    """The digest of one exact call, with its references resolved."""
+    """Return the digest of one exact call, with its references resolved."""
     effects = spec.effects
     marks = [effects.kind, effects.destructive, effects.open_world, effects.public]
     texts = [plugin, spec.name, spec.description, spec.parameters, spec.response]
@@ -36,7 +36,7 @@ def call_digest(plugin: str, spec: CommandSpec, arguments: Json) -> str:
 
 
 def value_digest(value: Any) -> str:
-    """The digest of any value."""
+    """Return the digest of any value."""
     return sha256(_form(value).encode())
 
 
@@ -65,7 +65,7 @@ def _form(value: Any) -> str:
         case bytes() | bytearray():
             return f"<{sha256(value)}>"
         case int() if not isinstance(value, bool):
-            return hex(value)  # a long one has no other text
+            return hex(value)  # Python refuses to write a long one in decimal
         case None | bool() | float() | str():
             return repr(value)
         case _:
@@ -73,11 +73,11 @@ def _form(value: Any) -> str:
 
 
 class Approvals(Struct, kw_only=True):
-    """Yeses of one session that were not used yet.
+    """Approvals of one session that are not used yet.
 
     Args:
         yes_to: patterns of `plugin.command` that never need to be asked about.
-        expires: seconds that a yes is good for.
+        expires: seconds for which an approval is valid.
         clock: for tests.
     """
 
@@ -85,33 +85,34 @@ class Approvals(Struct, kw_only=True):
     expires: float = EXPIRES
     clock: Callable[[], float] = time.monotonic
     offered: set[str] = set()
-    """The wider yeses that hold for this session, in their words."""
+    """Wider approvals that hold for this session, by their text."""
     said_no: set[str] = set()
-    """Digests of calls that were refused last: no wider yes covers them."""
+    """Digests of calls that were refused last; no wider approval covers them."""
     one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """A person is asked one thing at a time: the next may be in what they answer."""
+    """Serialises questions: the answer to one may cover the next."""
     steps: Sequence[Step] = ()
     """The plan that is running."""
     free: set[str] = set()
-    """Its calls that may change any file of the user's: a rule or default says so."""
+    """Its calls that may change any of the user's files, by a rule or the default."""
     _granted: dict[str, float] = {}
     _of_plan: dict[str, tuple[ApprovalAsked, str, str, float]] = {}
-    """By call id: what was asked, the plan's digest, why not, and until when."""
+    """By call id: the question, the plan's digest, the refusal, and the expiry time."""
 
     def always(self, target: str) -> bool:
-        """Whether the person said beforehand that it may run."""
+        """Whether a pattern of `yes_to` allows the command."""
         return any(fnmatchcase(target, pattern) for pattern in self.yes_to)
 
     def note(self, asked: ApprovalAsked, *, allowed: bool, wider: str) -> None:
-        """Note an answer; `wider`: the offer in a yes, or empty."""
+        """Record an answer; `wider`: the offer that was approved, or empty."""
         if not allowed:
             self.said_no.update(asked.refuses)
             return
         self.said_no.difference_update(asked.refuses)
-        self.offered.update([wider] if wider else [])
+        if wider:
+            self.offered.add(wider)
 
     def grant(self, digest: str) -> None:
-        """A person said yes to the call of this digest."""
+        """Record the user's approval of the call with this digest."""
         self._granted[digest] = self.clock() + self.expires
 
     def take(self, digest: str) -> bool:
@@ -120,7 +121,7 @@ class Approvals(Struct, kw_only=True):
         return until is not None and self.clock() < until
 
     def holds(self, digest: str) -> bool:
-        """As `take`, but the yes is not used up."""
+        """Like `take`, but the approval is not consumed."""
         return self.clock() < self._granted.get(digest, 0.0)
 
     def begin(self, steps: Sequence[Step]) -> None:
@@ -133,15 +134,15 @@ class Approvals(Struct, kw_only=True):
     def answer_plan(
         self, plan: str, calls: Iterable[ApprovalAsked], no: str = ""
     ) -> None:
-        """A person answered about these calls of a plan; `no`: why not."""
+        """Record the user's answer about calls of a plan; `no`: the refusal."""
         until = self.clock() + self.expires
         self._of_plan |= {asked.id: (asked, plan, no, until) for asked in calls}
 
     def take_step(self, asked: ApprovalAsked) -> str:
         """Consume a plan's approval of this exact call; return the plan's digest.
 
-        Empty: there is none, or the call is another by now, or asked about for a
-        reason that the person did not read.
+        Empty: there is none, the call has changed, or it needs approval for a reason
+        that the user was not shown.
         """
         if not self.is_settled(asked.id) or self.refused(asked.id):
             return ""
@@ -150,7 +151,7 @@ class Approvals(Struct, kw_only=True):
         return plan if same and self.clock() < until else ""
 
     def is_settled(self, call_id: str) -> bool:
-        """Whether a person answered for it, with others of its plan."""
+        """Whether the user answered about it together with its plan."""
         return call_id in self._of_plan
 
     def refused(self, call_id: str) -> str:

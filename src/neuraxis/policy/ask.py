@@ -38,19 +38,19 @@ SAID = "your words"
 GIVEN = "given with this call"
 """Origin of arguments where there is no model: of a call by the program."""
 _INSIDE = "from an answer that holds nothing from outside"
-"""Origins of values that have no label, in words for a person."""
+"""Origins of values without a label, in words for the user."""
 MOST_SHOWN = 200_000
-"""Characters that a person is shown of one value; more cannot be asked about."""
+"""Maximum characters of one value in a question; a longer one cannot be approved."""
 
 
 class TooLong(Exception):
-    """A call cannot be shown to a person whole."""
+    """A call is too long to be shown to the user whole."""
 
 
 async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -> str:
-    """Ask; an empty text is a yes, any other says why not.
+    """Ask the user; return the refusal, or an empty text if approved.
 
-    `now` gives the digest of what was shown, as it is by then.
+    `now` returns the current digest of what was shown.
 
     Raises:
         Waits: the answer comes later.
@@ -96,17 +96,18 @@ async def ask_person(asked: ApprovalAsked, now: Callable[[], str], gate: Gate) -
         await gate.settled()
     if allowed:
         return ""
-    gate.refused.extend([asked.id] if by == "user" else [])
+    if by == "user":
+        gate.refused.append(asked.id)
     return why + call_errors.no_from(by)
 
 
 def _read(answer: object, asked: ApprovalAsked) -> tuple[bool, str]:
-    """Return whether it is a yes, and the wider approval in it.
+    """Return whether the answer approves, and the wider approval in it.
 
-    Nothing else is a yes, since a text may say no; the program's author is told.
+    Any other text is no approval, since it may say no; the log has it.
 
     Raises:
-        NobodyToAsk: it is no answer.
+        NobodyToAsk: it is not a valid answer.
     """
     wider = answer if isinstance(answer, str) and answer in asked.offers else ""
     allowed = answer is True or bool(wider)
@@ -122,7 +123,7 @@ def _read(answer: object, asked: ApprovalAsked) -> tuple[bool, str]:
 
 
 def _later_answer(asked: ApprovalAsked, gate: Gate) -> str | None:
-    """Return the answer of a question that may wait, if any."""
+    """Return the answer to a deferred question, if any."""
     step = step_of(asked.id, gate.approvals.steps)
     if gate.later is None or step is None:
         return None
@@ -134,7 +135,7 @@ def _later_answer(asked: ApprovalAsked, gate: Gate) -> str | None:
 
 
 def postpone(asked: ApprovalAsked, step: Step, gate: Gate) -> None:
-    """Write down a question about a step, to be answered later."""
+    """Record a question about a step, to be answered later."""
     if gate.later is None:
         return
     call = cast("dict[str, Json]", asked.call)
@@ -150,7 +151,7 @@ def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
     """Return the question about one call.
 
     Raises:
-        TooLong: nobody would read it.
+        TooLong: it is too long to be shown whole.
     """
     step, seen = facts.step, _files_of(facts)
     call = shown_call(step, facts.arguments) | seen
@@ -162,7 +163,7 @@ def question_of(facts: Facts, decision: Decision) -> ApprovalAsked:
         id=step.call.id,
         call=call,
         reason=decision.reason,
-        # of what was seen first: a file that changed since makes the yes void
+        # of the files as first read: a later change makes the approval void
         digest=digest_of(facts, seen),
         origins=_origins_of(facts),
         summary=call_errors.summary(step.tool, call["arguments"], decision.reason),
@@ -179,7 +180,7 @@ def digest_of(facts: Facts, seen: dict[str, Json] | None = None) -> str:
 
 
 def _files_of(facts: Facts) -> dict[str, Json]:
-    """Return the text of the scripts, and the files' digests."""
+    """Return the text of the scripts, and the digests of the files."""
     code: dict[str, Json] = {}
     for path in facts.named("run"):
         place = facts.workspace / path
@@ -196,7 +197,7 @@ def _files_of(facts: Facts) -> dict[str, Json]:
 
 
 def own_no(call_id: str, gate: Gate) -> str:
-    """Return the no to this call, which no wider yes undoes."""
+    """Return the refusal of this call, which no wider approval overrides."""
     later = gate.later.refused(call_id) if gate.later is not None else ""
     return later or gate.approvals.refused(call_id)
 
@@ -204,9 +205,9 @@ def own_no(call_id: str, gate: Gate) -> str:
 def is_allowed(
     facts: Facts, decision: Decision, gate: Gate, keys: Sequence[str] = ()
 ) -> bool:
-    """Whether a person said yes beforehand, or to more than this call.
+    """Whether an earlier or wider approval covers the call.
 
-    `keys`: of all that it does; none: of the call.
+    `keys`: the digests of everything it does; empty: that of the call.
     """
     approvals, step = gate.approvals, facts.step
     offers = {*decision.offers, *map(call_errors.also_own, decision.offers)}
@@ -230,11 +231,11 @@ def key_of(facts: Facts) -> str:
 
 
 def _origins_of(facts: Facts) -> dict[str, str]:
-    """Where each argument came from, in words for a person."""
+    """Return where each argument came from, in words for the user."""
     step, origins, arguments = facts.step, facts.origins, facts.arguments
     told: dict[str, str] = {}
     if isinstance(arguments, dict):
-        # what is not its own word has a label, once something was read
+        # once untrusted content was read, every other value has a label
         before = BEFORE if origins.request else GIVEN
         told = {
             name: SAID if origins.read or is_own(value, origins.own_words) else before
@@ -245,8 +246,8 @@ def _origins_of(facts: Facts) -> dict[str, str]:
     defaults = step.command.spec.defaults
     for item in facts.traced:
         name = _name(item.path)
-        # what is left out is no argument, unless its default names a file; nor is a
-        # loop, of which the reason tells
+        # an omitted argument is not shown, unless its default names a file; nor is a
+        # loop, which the reason mentions
         if item.how != "loop" and (not item.path or name in told or defaults.get(name)):
             told[name] = describe_traced(item)
     return told
@@ -260,7 +261,7 @@ def shown_call(step: Step, arguments: Json) -> dict[str, Json]:
     """Return a call as a question shows it.
 
     Raises:
-        TooLong: nobody would read it.
+        TooLong: it is too long to be shown whole.
     """
     return {
         "plugin": step.command.plugin.name,
@@ -270,10 +271,10 @@ def shown_call(step: Step, arguments: Json) -> dict[str, Json]:
 
 
 def shown_whole(arguments: Json) -> Json:
-    """Return all that is asked about, uncut.
+    """Return the arguments as a question shows them, uncut.
 
     Raises:
-        TooLong: nobody would read it.
+        TooLong: it is too long to be shown whole.
     """
     shown = preview(arguments, text=MOST_SHOWN, items=MOST_SHOWN, show_object=beginning)
     if len(repr(shown)) > MOST_SHOWN:

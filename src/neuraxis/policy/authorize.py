@@ -40,7 +40,7 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
     """Authorise a step with these arguments; return its result's label.
 
     Raises:
-        Refused: the policy or a person said no, or there is nobody to ask.
+        Refused: the policy or the user refused, or there is nobody to ask.
     """
     if step.command.spec.effects.kind == "once" and gate.unknown.all:
         await settle_earlier(step, arguments, gate)
@@ -63,7 +63,7 @@ async def authorize(step: Step, arguments: Json, gate: Gate) -> Label:
 
 
 def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
-    """Whether a call sends again, with private things read."""
+    """Whether private content was read and the call repeats an address."""
     origins = gate.origins
     if not (origins.read and origins.private):
         return False
@@ -73,7 +73,10 @@ def is_sent_again(step: Step, arguments: Json, gate: Gate) -> bool:
 
 
 def _answers(facts: Facts, gate: Gate) -> Label:
-    """Note what is sent; return the label: private, of inner hosts."""
+    """Record what is sent; return the result's label.
+
+    The answer of a private host is private, and from outside.
+    """
     origins, step, marks = gate.origins, facts.step, facts.marks
     label = origins.answers(step, facts.traced)
     if marks.files:
@@ -95,7 +98,7 @@ def _answers(facts: Facts, gate: Gate) -> Label:
 
 
 async def _ask(decision: Decision, facts: Facts, gate: Gate) -> str:
-    """Ask for approval of a call that has none; return why not."""
+    """Ask for approval unless there is one; return the refusal, or empty."""
     step, approvals = facts.step, gate.approvals
     call_id = step.call.id
     if is_allowed(facts, decision, gate):
@@ -111,7 +114,7 @@ async def _ask(decision: Decision, facts: Facts, gate: Gate) -> str:
                 gate.emit(
                     ApprovalAnswered(id=call_id, allowed=True, by=by, digest=plan)
                 )
-                return ""  # with the call's own start, which is waited for
+                return ""  # the call's start, which is waited for, stores it too
             no = approvals.refused(call_id)
             no = no or await ask_person(asked, lambda: digest_of(facts), gate)
     except TooLong as error:
@@ -127,7 +130,7 @@ async def _ask(decision: Decision, facts: Facts, gate: Gate) -> str:
 async def ask_about_files(
     step: Step, held: Mapping[str, Sequence[str]], lost: Sequence[str], gate: Gate
 ) -> str:
-    """Ask whether to keep what a script did; return why not.
+    """Ask whether to keep a script's changes; return the refusal, or empty.
 
     `lost`: the lines that files would lose.
     """
@@ -162,6 +165,6 @@ async def ask_about_files(
         refuses=refuses,
     )
     async with gate.approvals.one_by_one:
-        # one file that changed meanwhile does not make the yes void: `CallFiles` leaves
-        # that file as it is
+        # a file that changes meanwhile does not make the approval void: `CallFiles`
+        # leaves that file as it is
         return await ask_person(asked, lambda: asked.digest, gate)

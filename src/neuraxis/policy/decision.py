@@ -1,4 +1,4 @@
-"""What the policy is given and gives."""
+"""Input and output of the policy: `Facts` and `Decision`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Verdict = Literal["allow", "ask", "deny"]
 
 
 class Refused(Exception):
-    """A step is not run; `error` is what the model is told."""
+    """A step is not run; the model gets `error`."""
 
     def __init__(self, error: CallError) -> None:
         super().__init__(error.message)
@@ -37,11 +37,11 @@ class Decision(Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why, in words."""
     way_out: str = ""
-    """What the model can do instead where nobody approves."""
+    """What the model can do instead if nobody approves."""
     offers: tuple[str, ...] = ()
-    """Wider answers for this session, in words."""
+    """Wider approvals for this session that the user can give, in words."""
     frees_files: bool = False
-    """Whether it allows changes of the user's files, too: a rule or default does."""
+    """Whether it allows changes of the user's files, too, as a rule or default may."""
 
 
 ALLOWED = Decision(verdict="allow")
@@ -51,12 +51,12 @@ def declaration_of(command: Command) -> str:
     """Return how a program declares that a command only reads, if any."""
     of_server = command.plugin.source.startswith("mcp:")
     if not of_server and command.function is None:
-        return ""  # its manifest or document says it
+        return ""  # its manifest or document declares it
     return call_errors.only_reads(command.spec.name, of_server=of_server)
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """One call, and what the runtime knows of its values and files."""
+    """One call, and what the runtime knows about its values and files."""
 
     step: Step
     arguments: Json
@@ -65,23 +65,23 @@ class Facts(Struct, frozen=True, kw_only=True):
     workspace: File
     origins: Origins = field(default_factory=Origins)
     files: FileHistory | None = None
-    """What is known of the workspace's files; None: no file is protected."""
+    """The history of the workspace's files; None: no file is protected."""
     own: Sequence[tuple[str, Use, str]] = ()
-    """Files of the user's that it would change: how, and why that needs a yes."""
+    """The user's files that it would change: how, and why that needs approval."""
 
     @property
     def marks(self) -> Annotations:
-        """What the command declares of its parameters."""
+        """The annotations of the command's parameters."""
         return self.step.command.marks
 
     @property
     def risky(self) -> list[str]:
-        """Files of the user's whose change needs a yes."""
+        """The user's files whose change needs approval."""
         return [path for path, _, why in self.own if why]
 
     @property
     def with_defaults(self) -> Json:
-        """The arguments, and the defaults of what is left out."""
+        """The arguments, with the defaults of omitted ones."""
         given = self.arguments
         if not isinstance(given, dict):
             return given

@@ -1,9 +1,9 @@
-"""Questions that a person answers later.
+"""Deferred questions: the user approves or refuses later.
 
-Where nobody can be asked now, the question is an event and the run ends. The answer,
-another event, is found when the run goes on: for the call that was shown, by its id,
-its written arguments and its command's description. A question lapses at the time that
-stands in it, and so does its yes.
+If nobody can be asked now, the question is stored as an event and the run ends. When
+the run resumes, the answer, another event, counts only for the call that was shown: the
+same id, written arguments and description of the command. A question and its approval
+expire at the time that is in the question.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXPIRED = no_from("nobody: the question expired")
 
 
 class Waits(Exception):
-    """Ends the run: a call waits for a person's answer."""
+    """Ends the run, since a call waits for the user's answer."""
 
 
 class Later(Struct, kw_only=True):
@@ -33,7 +33,7 @@ class Later(Struct, kw_only=True):
 
     Args:
         seconds: how long a question may be answered.
-        postpones: whether further questions wait, too; else a person is asked now.
+        postpones: whether further questions wait, too; else the user is asked now.
         asked: the open and answered questions, by call id.
         answered: the answers, by call id.
         clock: for tests.
@@ -46,7 +46,7 @@ class Later(Struct, kw_only=True):
     clock: Callable[[], float] = time.time
 
     def question(self, asked: ApprovalAsked, step: Step) -> ApprovalAsked:
-        """Return a question about this step as it is stored."""
+        """Return the question about this step as the journal stores it."""
         return replace(
             asked,
             id=step.call.id,
@@ -59,7 +59,7 @@ class Later(Struct, kw_only=True):
     def answer_to(self, asked: ApprovalAsked, step: Step) -> str | None:
         """Return the answer, if any.
 
-        "": a yes; any other text: why not. An answer counts for the question as asked.
+        "": approved; any other text: the refusal. It counts only if nothing changed.
         """
         known = self.asked.get(step.call.id)
         if known is None or not _is_same(known, asked):
@@ -74,17 +74,17 @@ class Later(Struct, kw_only=True):
         return "" if step.call.arguments == edited(known, answer) else None
 
     def refused(self, call_id: str) -> str:
-        """Return a person's no to this call, or empty.
+        """Return the user's refusal of this call, or empty.
 
         It holds whatever has changed since.
         """
-        answer = self.answered.get(call_id.partition(".")[0])  # of a loop: to all of it
+        answer = self.answered.get(call_id.partition(".")[0])  # one for a whole loop
         if answer is None or answer.allowed:
             return ""
         return f"{SAID_NO}{answer.reason and f': {answer.reason}'}"
 
     def is_open(self, asked: ApprovalAsked) -> bool:
-        """Whether this question stands in the journal already."""
+        """Whether this question is in the journal already."""
         known = self.asked.get(asked.id)
         return (
             known is not None
@@ -102,7 +102,7 @@ def _is_same(known: ApprovalAsked, asked: ApprovalAsked) -> bool:
 
 
 def edited(asked: ApprovalAsked, answer: ApprovalAnswered) -> Json:
-    """Return the written arguments, with what the person changed."""
+    """Return the written arguments with the user's changes."""
     written, changed = asked.written, answer.arguments
     if isinstance(changed, dict) and isinstance(written, dict):
         return cast("dict[str, Json]", {**written, **changed})
@@ -116,7 +116,7 @@ def step_of(call_id: str, steps: Sequence[Step]) -> Step | None:
 
 
 def _digest(step: Step, written: Json) -> str:
-    """Return the same digest in every process, whatever a reference leads to."""
+    """Return a digest that is the same in every process, references unresolved."""
     plugin, spec = step.command.plugin.name, step.command.spec
     bound: Json = {
         "id": step.call.id, "written": written, "for_each": step.call.for_each

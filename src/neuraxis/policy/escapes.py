@@ -1,4 +1,4 @@
-"""Read the escapes that programs write in a text, several times over."""
+"""Decode the escapes that programs write in a text, in several layers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 _MOST_LAYERS = 4
-"""How many times over escapes are read, as of JSON in HTML in JSON."""
+"""Maximum layers of escapes, such as JSON in HTML in JSON."""
 _ESCAPE = re.compile(
     r"\\+(?:u(?P<json>[0-9A-Fa-f]{4})|u\{(?P<js>[0-9A-Fa-f]{1,6})\}"
     r"|U(?P<python>[0-9A-Fa-f]{8})|x(?P<byte>[0-9A-Fa-f]{2})|(?P<letter>[bfnrt]))?"
@@ -18,24 +18,24 @@ _ESCAPE = re.compile(
     r"|%(?P<url>[0-9A-Fa-f]{2})"
     r"|[\r\n]\s*"
 )
-"""What programs write for a character, and the line breaks that they put in."""
+"""Escapes of a character, and the line breaks that programs insert."""
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class Layer(Struct, frozen=True, kw_only=True):
-    """A text with escapes read, and where its parts come from."""
+    """A text with its escapes decoded, and the positions in the original."""
 
     text: str
     starts: list[int]
-    """Where parts begin: in turn what stands as it was, and what was an escape."""
+    """Start of each part: alternately unchanged text, and a decoded escape."""
     origins: list[int]
-    """Where the same parts begin in the text that was read."""
+    """Start of the same parts in the text that was decoded."""
     below: Layer | None = None
-    """The text that was read; None: this is the original."""
+    """The text that was decoded; None: this is the original."""
 
     def places(self, forms: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
-        """Yield where forms stand, as places in the original."""
-        text = spaced(self.text)  # not read further: a line break eats spaces
+        """Yield where the forms occur, as positions in the original."""
+        text = spaced(self.text)  # only here: decoding a line break removes spaces
         for form, name in forms.items():
             start = text.find(form)
             while start >= 0:
@@ -44,7 +44,7 @@ class Layer(Struct, frozen=True, kw_only=True):
                 start = text.find(form, end)
 
     def _origin(self, at: int) -> tuple[int, int]:
-        """Return where one character begins and ends in the original."""
+        """Return start and end of one character in the original."""
         if self.below is None:
             return at, at + 1
         part = bisect_right(self.starts, at) - 1
@@ -57,7 +57,7 @@ class Layer(Struct, frozen=True, kw_only=True):
 
 
 def layers(text: str) -> Iterator[Layer]:
-    """Yield a text as it is, then with its escapes read, repeatedly."""
+    """Yield a text as it is, then with its escapes decoded repeatedly."""
     layer = Layer(text=text, starts=[], origins=[])
     yield layer
     for _ in range(_MOST_LAYERS):
@@ -81,7 +81,7 @@ def _read(below: Layer) -> Layer:
 
 
 def spaced(text: str) -> str:
-    """Return a text with spaces for `+`, as web forms have it."""
+    """Return a text with spaces for `+`, as in web forms."""
     return text.replace("+", " ")
 
 

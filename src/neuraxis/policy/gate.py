@@ -1,7 +1,7 @@
 """Gate: policy, provenance and approval for the steps of a run.
 
-It replaces the run itself here: the caller that executes steps holds a `Gate` and
-passes it on. `evaluate_policy` is what it says of one step and its files.
+It is the part of a run that this package needs. `evaluate_policy` decides about one
+step and its files.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from neuraxis.sandbox.files.history import FileHistory, Use
 from neuraxis.specs import Json
 
 Approve = Callable[[ApprovalAsked], Awaitable[bool | str]]
-"""Asks a person; awaited for their yes, or for one of the question's `offers`."""
+"""Asks the user; returns whether they approve, or one of the question's `offers`."""
 
 
 class NobodyToAsk(Exception):
-    """What `approve` raises where nobody can be asked; says why."""
+    """Raised by `approve` if nobody can be asked; its text says why."""
 
 
 class Gate(Struct, frozen=True, kw_only=True):
@@ -41,27 +41,27 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     policy: Policy
     assets: AssetStore
-    """Looked into for values that a call refers to."""
+    """Resolves the references of a call."""
     emit: Callable[[Event], None]
-    """Tells the journal what was asked and answered."""
+    """Reports questions and answers to the journal."""
     workspace: Path
     origins: Origins = field(default_factory=Origins)
     files: FileHistory | None = None
-    """What is known of the workspace's files; None: no file is protected."""
+    """The history of the workspace's files; None: no file is protected."""
     approve: Approve | None = None
     """None: nobody can be asked."""
     approvals: Approvals = field(default_factory=Approvals)
     refused: list[str] = []
-    """The ids of questions that a person said no to in this run."""
+    """Ids of the questions that the user refused in this run."""
     unknown: UnknownCalls = field(default_factory=UnknownCalls)
     settled: Callable[[], Coroutine[Any, Any, None]] | None = None
-    """Waits until what was emitted is on disk; None: there is no disk."""
+    """Waits until the emitted events are on disk; None: nothing is stored."""
     later: Later | None = None
-    """Questions that wait for an answer; None: none may."""
+    """Deferred questions; None: no question may wait."""
 
 
 def evaluate_policy(step: Step, arguments: Json, gate: Gate) -> tuple[Decision, Facts]:
-    """What the policy says of a step with these arguments."""
+    """Return the policy's decision on a step with these arguments."""
     facts = Facts(
         step=step,
         arguments=arguments,
@@ -98,7 +98,7 @@ def _with_files(decision: Decision, facts: Facts) -> Decision:
         path, use, why = risky[0]
         whys.insert(0, why)
         way_out = way_out or files.way_out(path, use, step.tool)
-        if offers or decision.verdict == "allow":  # a rule of the user's has none
+        if offers or decision.verdict == "allow":  # the user's own rules make none
             offers = offers_of(facts)
     if step.command.is_builtin:
         whys.insert(1, can_be_undone(durable=files.store.is_durable))

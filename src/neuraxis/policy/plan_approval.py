@@ -1,11 +1,11 @@
 """Ask once for approval of several calls, or of a guessed plan.
 
-The question shows each call that needs a yes and whose arguments are known by now, and
-the yes is one for each of these exact calls, once. What is not known yet, and code, is
-asked about by itself.
+The question shows each call that needs approval and whose arguments are known, and the
+answer approves each of these exact calls once. Calls with unknown arguments, and code,
+are asked about separately.
 
-A model that says of itself that it `guesses` (the offline planner) may read, write new
-files and run scripts in the sandbox; a person sees first whatever else its plan does.
+A model that declares that it `guesses` (the offline planner) may read, write new files
+and run scripts in the sandbox; anything else in its plan needs approval first.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ def _offers(each: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 
 def ask_ahead(step: Step, gate: Gate) -> None:
-    """Ask about the later calls of the plan, too, where questions wait."""
+    """Record the questions about the later calls of a waiting plan, too."""
     for later, asked in _foreseen(step, gate):
         if later.call.id not in (step.call.id, step.part_of):
             postpone(asked, later, gate)
 
 
 def _foreseen(step: Step, gate: Gate) -> Iterator[tuple[Step, ApprovalAsked]]:
-    """Yield the known later calls that need a yes, with the question."""
+    """Yield the known later calls that need approval, with their questions."""
     steps, written = gate.approvals.steps, step.part_of or step.call.id
     for each in dropwhile(lambda one: one.call.id != written, steps):
         for one in _singly(each, gate):
@@ -118,8 +118,8 @@ def _foreseen_question(step: Step, gate: Gate) -> ApprovalAsked | None:
 
     Raises:
         ReferenceLost: a value of it is not known yet.
-        ReferenceFailure: a value does not fit; the step will tell.
-        TooLong: nobody would read it.
+        ReferenceFailure: a value does not fit; the step itself will fail.
+        TooLong: it is too long to be shown whole.
     """
     resolve, schema = resolver(step, gate.assets), step.command.parameters
     arguments = fill_in(
@@ -155,10 +155,10 @@ def _singly(step: Step, gate: Gate) -> list[Step]:
 
 
 async def confirm_guessed(steps: Sequence[Step], gate: Gate) -> str:
-    """Ask a person about a guessed plan; return why not.
+    """Ask the user about a guessed plan; return the refusal, or empty.
 
     Raises:
-        Waits: a call of it waits for the answer.
+        Waits: one of its calls waits for the answer.
     """
     due = [step for step in steps if _is_due(step, gate)]
     plans = [steps] if due else []
@@ -185,7 +185,7 @@ async def _ask_about_guessed(
             reason = _GUESSED if step in due else ""
             facts = Facts(step=step, arguments=step.arguments, workspace=gate.workspace)
             if step in due and not (step.bindings or step.asset_refs):
-                # with the files that it would change, and why that needs a yes
+                # with the files that it would change, and why that needs approval
                 found, facts = evaluate_policy(step, step.arguments, gate)
                 reason = "; ".join(filter(None, [found.reason, reason]))
             call = question_of(facts, Decision(verdict="ask", reason=reason))

@@ -1,7 +1,7 @@
 """Reconcile unknown calls of a `once` command before it is called again.
 
 The plugin is asked first (`reconcile(call_id)`: True, it had its effect; False, it had
-none; None, nobody knows), then a person. With nobody to ask the call is refused.
+none; None, unknown), then the user. If nobody can be asked, the call is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from neuraxis.policy.unknown_calls import settlement
 from neuraxis.specs import Json
 
 _SECONDS = 30.0
-"""What a plugin may take for its answer."""
+"""Seconds that a plugin has for its answer."""
 
 
 async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
@@ -65,7 +65,7 @@ async def settle_earlier(step: Step, arguments: Json, gate: Gate) -> None:
 async def _reconciled(
     reconcile: Callable[..., Any] | None, call_id: str
 ) -> bool | None:
-    """What the plugin says of a call; None: it does not know."""
+    """Return the plugin's answer about a call; None: it does not know."""
     if reconcile is None:
         return None
     try:
@@ -74,6 +74,6 @@ async def _reconciled(
                 answer: Any = await reconcile(call_id)
             else:
                 answer = await THREADS.run(partial(reconcile, call_id))
-    except Exception:  # noqa: BLE001 - the plugin's own code: a person is asked instead
+    except Exception:  # noqa: BLE001 - the plugin's own code: the user is asked instead
         return None
     return answer if isinstance(answer, bool) else None

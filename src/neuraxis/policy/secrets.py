@@ -2,8 +2,8 @@
 
 A value comes from the environment variable `NEURAXIS_SECRET_NAME` or from the file
 `secrets/NAME` in the user's configuration folder, which nobody else may read. Results
-are scrubbed of every value that was passed to a command, as programs write it: both are
-compared as they are, and with their escapes read, several times over.
+are scrubbed of every value that was passed to a command, in the forms that programs
+write: both are compared as they are, and with their escapes decoded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from neuraxis.specs import Json
 SCHEME = "secret://"
 VARIABLE = "NEURAXIS_SECRET_"
 SHORTEST = 6
-"""A shorter one could not be taken out of a text without spoiling it."""
+"""Minimum characters: removing a shorter value would damage other text."""
 _MOST_DIGITS = 300
 SECRET = re.compile(r"secret://([A-Za-z][A-Za-z0-9_]{0,63})")
 
@@ -41,11 +41,11 @@ class NoSecret(CommandError):
 
 
 class Secrets(Struct):
-    """The secrets of one session; its `repr` says names only.
+    """The secrets of one session; its `repr` has names only.
 
     Args:
-        folder: where the files are; default: the user's configuration.
-        environ: default: the process' own.
+        folder: folder of the files; default: the user's configuration.
+        environ: default: that of the process.
     """
 
     folder: File | None = None
@@ -53,9 +53,9 @@ class Secrets(Struct):
     active: bool = False
     """Whether a value was given to a command in this session."""
     _forms: dict[str, str] = {}
-    """Every form of a value that was given out, and what stands for it."""
+    """Every form of the values that were passed on, and its replacement."""
     _numbers: dict[float, str] = {}
-    """Sizes of values that are numbers, for commands that answer them as such."""
+    """The values that are numbers, for commands that return them as such."""
 
     def __repr__(self) -> str:
         return f"Secrets({sorted(set(self._forms.values()))})"
@@ -63,11 +63,11 @@ class Secrets(Struct):
     def arguments(
         self, arguments: Json, written: Json, places: tuple[Path, ...]
     ) -> Json:
-        """The arguments with values where `secret://NAME` stands and may stand.
+        """Return the arguments with the secrets filled in where they are allowed.
 
         Args:
             arguments: with their references resolved.
-            written: as they were written: what a reference led to names no secret.
+            written: as the model wrote them: resolved references name no secret.
             places: where a secret may be named.
 
         Raises:
@@ -76,7 +76,7 @@ class Secrets(Struct):
         return fill(arguments, self._named_in(written, places))
 
     def config(self, config: Mapping[str, Json]) -> Mapping[str, Json]:
-        """A plugin's own settings with the values in them.
+        """Return a plugin's own settings with the secrets filled in.
 
         Raises:
             NoSecret: there is none of that name.
@@ -203,7 +203,7 @@ def _as_number(value: str) -> float | None:
 
 
 def _forms(value: str) -> set[str]:
-    """Return a value as programs write it, apart from escapes."""
+    """Return the forms in which programs write a value, without escapes."""
     from neuraxis.policy.escapes import layers, spaced  # for sessions with a secret
 
     raw = value.encode()

@@ -1,4 +1,4 @@
-"""What a call sends, and where an address leads."""
+"""Values that a call sends out, and the hosts of addresses."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from neuraxis.specs import Json
 def sent_values(
     arguments: Json, places: tuple[Path, ...]
 ) -> Iterator[tuple[Path, Json]]:
-    """Yield what stands in these places, a list's values singly.
+    """Yield the values at these places, each list item by itself.
 
-    A null says something, too, where another value would be taken by default.
+    A null carries information, too, where it replaces a default.
     """
     for place in places:
         found: list[tuple[Path, Json]] = [((), arguments)]
@@ -32,7 +32,7 @@ def sent_values(
 
 
 def parts_of(path: Path, value: Json) -> list[tuple[Path, Json]]:
-    """Return what is in a list or mapping, with its place."""
+    """Return the parts of a list or mapping, with their paths."""
     if isinstance(value, dict):
         named = cast("dict[Any, Json]", value)
         return [((*path, str(key)), part) for key, part in named.items()]
@@ -41,16 +41,16 @@ def parts_of(path: Path, value: Json) -> list[tuple[Path, Json]]:
 
 
 def is_web_address(value: Json) -> bool:
-    """Whether a value is a whole address with `http://` or `https://`."""
+    """Whether a value begins with `http://` or `https://`."""
     return isinstance(value, str) and value[:8].lower().startswith(
         ("http://", "https://")
     )
 
 
 def host_of(value: Json, *, port: bool = True) -> str:
-    """The host that a web address leads to; empty if unclear.
+    """Return the host of a web address; empty if unclear.
 
-    Programs differ in what they make of a backslash, and of a name before the host.
+    Programs read a backslash, and a name before the host, differently.
     """
     text = str(value)
     if not text.isprintable() or any(char in text for char in " \\"):
@@ -65,7 +65,7 @@ def host_of(value: Json, *, port: bool = True) -> str:
 
 
 def is_inner(value: Json, allowed: Collection[str]) -> bool:
-    """Whether an address leads to a private host that the user allowed."""
+    """Whether an address is on a private host that the user allowed."""
     if not allowed:
         return False
     from neuraxis.sandbox.http.urls import RequestRefused, parse  # rarely needed

@@ -1,7 +1,7 @@
 """The three rules of the default policy: Out, Deeds, Outside.
 
-Out: what may leave. Deeds: what may be done after something from outside was shown.
-Outside, what counts as such, stands in `provenance.tracker`.
+Out: what may be sent out. Deeds: which effects are allowed after the model read
+untrusted content. Outside: what counts as untrusted, in `provenance.tracker`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def by_rules(facts: Facts, *, mild: bool = False) -> Decision:
     if effects.kind == "none" and not (marks.sends_out or marks.trusted_only):
         return ALLOWED
     leaving, deed = out(facts), deeds(facts, mild=mild)
-    if leaving and deed:  # a yes for a host says nothing of the deed
+    if leaving and deed:  # approving a host does not approve the deed
         return replace(deed, reason=f"{leaving.reason}; {deed.reason}")
     return leaving or deed or ALLOWED
 
@@ -50,10 +50,10 @@ def by_rules(facts: Facts, *, mild: bool = False) -> Decision:
 
 
 def out(facts: Facts) -> Decision | None:
-    """Rule Out: private things do not leave for where somebody outside chose.
+    """Rule Out: nobody outside chooses where private content is sent.
 
-    Once both was read, only addresses that the user wrote in this request go out, one
-    or a flat list, in the order in which they stand there. Before, a whole value of
+    Once the model has read both, only addresses that the user wrote in this request go
+    out, one or a flat list, in the order of the request. Before that, a whole value of
     one answer does.
     """
     origins, places = facts.origins, facts.marks.sends_out
@@ -88,15 +88,15 @@ def out(facts: Facts) -> Decision | None:
 
 
 def _meets(places: tuple[Path, ...], path: Path) -> bool:
-    """Whether a value is, holds or stands in such a place."""
+    """Whether a value is at, above or below one of these places."""
     return any(covers(place[: len(path)], path) for place in places)
 
 
 def _carries(address: Traced, facts: Facts) -> bool:
-    """Whether an address from outside takes something private of another source.
+    """Whether an address from outside sends private content of another source.
 
-    What the model wrote around a reference is another source, and so is what nobody
-    outside has a part in.
+    The text that the model wrote around a reference is another source, and so is
+    content that nobody outside contributed to.
     """
     if not is_outside(address.label):
         return False
@@ -122,8 +122,8 @@ def _out(
     target, places = facts.step.tool, facts.marks.sends_out
     values = (value for _, value in sent_values(facts.arguments, places))
     sent = [value for value in values if value is not None]
-    # a host is offered only if every value goes there: a text that is no address may
-    # go elsewhere, for example to a search engine
+    # a host is offered only if every value goes there: other text may go elsewhere,
+    # for example to a search engine
     hosts = {host_of(value) if is_web_address(value) else "" for value in sent}
     host = hosts.pop() if len(hosts) == 1 else ""
     paths = [path or places[0] for path in paths]  # a loop's list is no argument
@@ -137,18 +137,18 @@ def _out(
 
 
 def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
-    """Rule Deeds: a plan written before reading runs; later, a yes.
+    """Rule Deeds: after untrusted content was read, effects need approval.
 
-    No value from outside may stand where the command takes the user's only. After
-    something from outside was shown, every effect takes a yes but for new files and
-    additions to those that the request names. `mild`: only effects that destroy.
+    A plan written before that runs, unless a value from outside is where the command
+    takes only the user's. New files, and additions to files that the request names,
+    need no approval. `mild`: only destructive effects need it.
     """
     origins, marks, command = facts.origins, facts.marks, facts.step.command
     effects = command.spec.effects
     if effects.asks_inside:
         return None
     free = bool(origins.read) and is_free_file_use(facts)
-    # last come the user's files that would change: the question gives a reason of its
+    # the user's files that would change come last: the question has a reason of its
     # own for them
     for item in sorted(facts.traced, key=lambda one: _is_risky(one, facts)):
         is_free = item.how in ("file", "near") or (free and item.how == "literal")
@@ -175,32 +175,32 @@ def deeds(facts: Facts, *, mild: bool = False) -> Decision | None:
 
 
 def _is_risky(item: Traced, facts: Facts) -> bool:
-    """Whether a value names a file whose change needs a yes."""
+    """Whether a value names a file whose change needs approval."""
     # a list names none, and its text may fill the memory
     is_plain_value = not isinstance(item.value, dict | list | tuple)
     return is_plain_value and str(item.value) in facts.risky
 
 
 def _asks_deed(facts: Facts, item: Traced | None = None) -> str:
-    """Why a deed is asked about; `item`: an unnamed path."""
+    """Return why a deed needs approval; `item`: an unnamed path."""
     words = facts.origins.own_words
     code = [p for p in facts.named("write", "change") if not is_document(p, words)]
     is_free_if_named = not code and any(use != "read" for *_, use in facts.uses)
     path = item.path if item is not None and is_free_if_named else None
     for at, name, use in facts.uses:
         if at == path and use != "run" and name not in facts.risky:
-            # what lies outside of the workspace is nothing to tell the model of
+            # the model learns nothing about files outside of the workspace
             is_new = is_plain(name) and operations.look(facts.workspace, name) is None
             return call_errors.asks_path(name, use, is_new=is_new)
     return call_errors.asks_deed(describe(facts.origins.read), code)
 
 
 def _is_unsaid(item: Traced, facts: Facts) -> bool:
-    """Whether a place for the user's values only holds another."""
+    """Whether a place for the user's values has another value."""
     value, path, words = item.value, item.path, facts.origins.own_words
     places = facts.marks.trusted_only
     if not places and facts.step.command.spec.effects.destructive:
-        places = ((),)  # it says of none that it takes others'
+        places = ((),)  # it does not declare which places take others' values
     if not _meets(places, path):
         return False
     whole = is_covered(places, path)
@@ -208,8 +208,8 @@ def _is_unsaid(item: Traced, facts: Facts) -> bool:
     inside = [leaf for at, leaf in found if whole or is_covered(places, at)]
     if inside:
         return not all(is_own(leaf, words) for leaf in inside)
-    # nothing stands in that place: an object or a list has no such part, and of any
-    # other value it is unknown whether it is the user's
+    # nothing is at that place: an object or a list has no such part, and any other
+    # value may not be the user's
     return whole or not isinstance(value, dict | list | tuple)
 
 

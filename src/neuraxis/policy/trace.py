@@ -1,8 +1,7 @@
-"""Trace of one call's arguments to where they came from.
+"""Trace the values of a call's arguments to their origins (taint tracking).
 
-A reference is followed exactly. What a model writes after it was shown something from
-outside cannot be followed: it counts as made of all of that, unless it is the user's
-own word.
+References are followed exactly. What the model writes after it read untrusted content
+cannot be followed: it counts as made of all of that content, unless the user wrote it.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from neuraxis.schema.annotations import covers
 
 
 def trace(facts: Facts) -> tuple[Traced, ...]:
-    """Every value of a call that has a label."""
+    """Return every argument value that has a label, and the loop's."""
     origins, step = facts.origins, facts.step
     refers = step.bindings or step.asset_refs or step.item or facts.marks.files
     if not (refers or origins.read):
-        return ()  # all of it is the model's, which was shown nothing from outside
+        return ()  # all of it is by the model, which read nothing untrusted
     found = [*_references(facts)]
     if origins.read:
         placed = {item.path for item in found}
@@ -44,12 +43,12 @@ def trace(facts: Facts) -> tuple[Traced, ...]:
 
 
 def _references(facts: Facts) -> Iterator[Traced]:
-    """Yield what the references of a step led to."""
+    """Yield the values that the references of a step lead to."""
     origins, step, arguments = facts.origins, facts.step, facts.arguments
     for binding in step.bindings:
         template, at = binding.template, binding.path
         how: How = "reference" if template.whole else "text"
-        # the words around a reference are the model's
+        # the model wrote the words around a reference
         label = OWN if template.whole else origins.read
         label = label.union(*[origins.label(ref, step) for ref in template.refs])
         yield Traced(path=at, value=walk(arguments, at), label=label, how=how)
@@ -59,15 +58,15 @@ def _references(facts: Facts) -> Iterator[Traced]:
 
 
 def _contents(facts: Facts) -> Iterator[Traced]:
-    """The files that arguments name, where others may have written them.
+    """Yield the named files that others may have written.
 
-    Who names a file that is not there is told names that are nearly so.
+    The error about a missing file contains similar names, which are content, too.
     """
     named = facts.uses
     uses = [one for one in named if one[2] not in ("write", "folder")]
     for place, use in facts.marks.files:
         if use == "read" and not any(covers(place, path) for path, *_ in named):
-            uses.append((place, ".", use))  # who names none reads the whole workspace
+            uses.append((place, ".", use))  # without a name: the whole workspace
     for place, path, use in uses:
         label = OWN
         if use in ("read", "run"):  # a script reads the whole workspace

@@ -1,8 +1,8 @@
-"""Calls of `once` commands whose outcome nobody knows.
+"""Calls of `once` commands whose outcome is unknown.
 
-Such a command is not called again on a model's word: a person is asked first, or the
-plugin answers for itself (`reconcile(call_id)`). Until then further calls of it are
-refused. What is known is followed event by event, live and of an earlier process.
+The model alone cannot call such a command again: its plugin (`reconcile(call_id)`) or
+the user is asked first, and until then further calls of it are refused. The state is
+built from the events of this process and, by `replay`, of an earlier one.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from neuraxis.events import (
 from neuraxis.specs import Json
 
 TELLING = frozenset({CallStarted, CallFinished, SessionStarted, MessageSent})
-"""Events that can tell of such a call; the others need not be recorded."""
+"""Events that can concern such a call; the others need not be recorded."""
 _CODES = frozenset({"outcome_unknown", "cancelled", "timeout"})
 """Errors of calls that may have had their effect."""
 
 
 class UnknownCalls(Struct, kw_only=True):
-    """Those of one session."""
+    """The unknown calls of one session."""
 
     _running: dict[str, CallStarted] = {}
     _unknown: dict[str, CallStarted] = {}
 
     def record(self, event: Event | Unknown) -> None:
-        """Take up one event."""
+        """Update the state by one event."""
         if isinstance(event, CallStarted):
             self._running.pop(event.part_of, None)  # each item has its own outcome
             if event.effects == "once" and event.items is None:
@@ -47,11 +47,11 @@ class UnknownCalls(Struct, kw_only=True):
         elif isinstance(event, SessionStarted) or (
             isinstance(event, MessageSent) and event.sender == "user"
         ):
-            self._unknown |= self._running  # cut off: nobody will tell how they ended
+            self._unknown |= self._running  # interrupted: their end is unknown
             self._running.clear()
 
     def _began(self, started: CallStarted) -> None:
-        # it could begin: a person or the plugin said of those before it what is true
+        # it could begin, so the outcome of the earlier calls was settled
         for earlier in self.of(started.plugin, started.command):
             del self._unknown[earlier.id]
         self._running[started.id] = started
@@ -70,9 +70,7 @@ class UnknownCalls(Struct, kw_only=True):
         self._running.clear()
 
     def of(self, plugin: str, command: str) -> list[CallStarted]:
-        """The calls of a command whose outcome is unknown, the oldest first."""
-        if not self._unknown:
-            return []
+        """Return the unknown calls of a command, the oldest first."""
         return [
             call
             for call in self._unknown.values()
@@ -80,7 +78,7 @@ class UnknownCalls(Struct, kw_only=True):
         ]
 
     def get(self, call_id: str) -> CallStarted | None:
-        """The call of an id, if its outcome is unknown."""
+        """Return the call with this id, if its outcome is unknown."""
         return self._unknown.get(call_id)
 
     @property
@@ -92,13 +90,13 @@ class UnknownCalls(Struct, kw_only=True):
 def settlement(
     call: CallStarted, happened: bool, by: str, error: Mapping[str, Json]
 ) -> CallFinished:
-    """The end of a call that somebody answered for.
+    """Return the end of a call whose outcome was settled.
 
     Args:
-        call: its beginning.
+        call: its start.
         happened: whether it had its effect.
         by: who says so.
-        error: why it failed, where it had none.
+        error: the error to report if it had none.
     """
     return CallFinished(
         id=call.id,

@@ -124,7 +124,7 @@ def marks_of(schema: Mapping[str, Json]) -> Annotations:
     if not files and not any(by_key.values()):
         return NO_MARKS
     return Annotations(
-        # whoever names a secret chooses which one is used
+        # naming a secret is choosing it, so only the user may
         trusted_only=_each(by_key["x-trusted-only"] + by_key["x-secret-ok"]),
         sends_out=_each(by_key["x-sends-out"]),
         secret_ok=_each(secret),

@@ -52,7 +52,7 @@ class Inherited(Struct, frozen=True, kw_only=True):
     depth: int = 0
 
     def approvals(self) -> Approvals:
-        """Return new approvals; a no is shared with the parent run."""
+        """Return new approvals; refusals are shared with the parent run."""
         outer = self.outer.runtime.gate.approvals.said_no if self.outer else set[str]()
         return Approvals(yes_to=self.policy.yes_to, said_no=outer)
 

@@ -150,7 +150,7 @@ def _redirect(to: str, status: str = "302 Found") -> bytes:
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_redirects_are_followed(code: int) -> None:
-    """Relative redirects of every kind; the way is told."""
+    """Relative redirects of every kind."""
 
     def answer(client: socket.socket, path: str) -> None:
         if path == "/start/":
@@ -160,7 +160,6 @@ def test_redirects_are_followed(code: int) -> None:
 
     found = get(answer, "/start/")
     assert b"/end?x=1" == found.body
-    assert [True] == [url.endswith("/start/") for url in found.redirects]
 
 
 def test_a_blank_in_a_redirect_is_read_as_browsers_do() -> None:

@@ -148,11 +148,6 @@ def suggested_name(text: str) -> str:
     return _identifier(word.removesuffix("-mcp").removesuffix("-server"))
 
 
-def plugin_name(key: str) -> str:
-    """Return the plugin name of a server's key in a configuration file."""
-    return _identifier(key)
-
-
 def _identifier(text: str) -> str:
     name = _NAME.sub("_", text).strip("_") or "server"
     return f"mcp_{name}" if name[0].isdigit() else name
@@ -204,7 +199,7 @@ def _read_entries(entries: Mapping[str, Json], place: str) -> Servers:
     servers: dict[str, ServerConfig] = {}
     problems: list[str] = []
     for key, entry in entries.items():
-        name = plugin_name(str(key))
+        name = _identifier(str(key))
         if not isinstance(entry, Mapping):
             problems.append(
                 f"{place}.{key}: expected an object, got {describe_given(entry)}"

@@ -25,7 +25,7 @@ _SCHEMAS = ("/components/schemas", "/definitions")
 """Where schemas have names, in OpenAPI 3 and 2.0."""
 _LIMITS = ("type", "enum", "const", "pattern", "minLength", "maxLength")
 _DEEPEST = 8
-"""Most parents above one another that are looked at."""
+"""Maximum depth of parents that is followed."""
 
 
 class Tag(msgspec.Struct, frozen=True, kw_only=True):

@@ -116,7 +116,7 @@ def operations(
 
 
 class _Part(msgspec.Struct, kw_only=True):
-    """A path's item or an operation, with what stands beside its `$ref`."""
+    """A path item or operation, merged with the keys beside `$ref`."""
 
     node: dict[str, Json] = {}
     bases: dict[str, str] = {}
@@ -130,7 +130,7 @@ class _Part(msgspec.Struct, kw_only=True):
 
 
 def _joined(document: Document, value: Json, base: str) -> _Part:
-    """Return an object with its `$ref` followed; what stands beside it wins.
+    """Return an object with its `$ref` followed; keys beside it win.
 
     Raises:
         CannotImport: the reference has no target, and nothing to use is beside it.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROWS, COLUMNS = 10, 8
 """Maximum rows and columns shown of a table."""
 _CELL, _BORDER = 40, 3
-"""Maximum characters of a cell, and what stands between two of them."""
+"""Maximum characters of a cell, and the width of the gap between two."""
 _WIDTH, _HEIGHT = 60, 40
 """Maximum cells of a picture; each shows two pixels vertically."""
 

@@ -66,7 +66,6 @@ class Live:
         self._status: Status | None = None
         self._running: dict[str, tuple[str, float]] = {}
         self._written = 0
-        self._steps = 0
         self._number: dict[str, int] = {}
         self._kept: dict[str, str] = {}
         """Kinds of the stored results whose steps have not ended yet, by call."""

@@ -1,4 +1,4 @@
-"""`neuraxis batch`: the requests of a file, so many at once."""
+"""`neuraxis batch`: run the requests of a file concurrently."""
 
 from __future__ import annotations
 

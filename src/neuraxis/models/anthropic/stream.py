@@ -77,9 +77,9 @@ class MessageReader:
 
     @property
     def paused(self) -> bool:
-        """Whether the turn goes on with another request.
+        """Whether another request must continue the turn.
 
-        One with calls of ours goes on with their results.
+        A turn with calls of ours continues with their results instead.
         """
         return self._reason == _PAUSED and not self._places
 

@@ -85,7 +85,6 @@ class Catalogue(Struct, frozen=True, kw_only=True):
     """All commands, and the examples of several calls."""
 
     tools: tuple[Tool, ...]
-    plugins: tuple[PluginSpec, ...]
     chains: tuple[Sample, ...]
     weights: Mapping[str, float]  # how well a stem distinguishes the commands
     heads: frozenset[str]
@@ -134,7 +133,7 @@ def build(
         for word in stems(tool.spec.name)[1:]:
             called[word] = (*called.get(word, ()), tool)
     return Catalogue(
-        tools=known, plugins=tuple(plugins), chains=tuple(chains),
+        tools=known, chains=tuple(chains),
         weights={w: math.log(1 + len(known) / n) / scale for w, n in counts.items()},
         heads=frozenset([word for tool in known for word in tool.heads]), names=called,
     )  # fmt: skip

@@ -80,7 +80,7 @@ _IN_MESSAGES = {
         re.IGNORECASE,
     ),
     # Some servers do not accept null as the content of a message with tool calls:
-    # their words name the content, and a text or what stands for none.
+    # their words name the content, and a text or a null.
     NULL: re.compile(
         r"\bcontent\b.{0,80}(?:\bstr(?:ing)?\b|\bnull\b|<nil>|\bnone is\b)"
         r"|(?:null|none)\S{0,9} .{0,30}content|NoneType",

@@ -124,7 +124,7 @@ class _CallSoFar:
         self.id = call_id
         self.name = name
         self.held = ""
-        """A first `{}`: all the arguments, or what stands for those that follow."""
+        """A first `{}`: all the arguments, or a placeholder before them."""
         self._pieces: list[str] = []
         self._size = 0
 

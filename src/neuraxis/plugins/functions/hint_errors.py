@@ -58,7 +58,7 @@ _OBJECTS = re.compile(
 _FORWARD = re.compile(r"ForwardRef\('([^']{0,300}+)'(?:, [^()]{0,300}+)?\)")
 """Pattern of Python's repr of a hint that waits for a name."""
 _MODULES = re.compile(r"(?:\b\w{1,100}+\.|<locals>\.)")
-"""Pattern of what stands before a class's name."""
+"""Pattern of the modules and functions before a class's name."""
 _FIRST = 60
 """Maximum characters of a hint that are quoted."""
 

@@ -113,8 +113,8 @@ def _parameter(spec: CommandSpec, losses: list[str]) -> Json:
 def _node(schema: Mapping[str, Json], losses: list[str], flag: str) -> Json:
     """Return the node of a schema, with types written inline.
 
-    Only a type that contains itself needs its name, and a file can define that only
-    where it is used by itself. Elsewhere any value is taken instead.
+    Only a recursive type needs its name, and a file can define it only where it is the
+    whole type. Elsewhere it becomes any value.
     """
     definitions: Mapping[str, Json] = schema.get("$defs", {})
     named = {name for name in definitions if name in _reached(name, definitions)}

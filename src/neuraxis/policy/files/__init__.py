@@ -1,1 +1,1 @@
-"""Which uses of the workspace's files need no yes."""
+"""Which uses of the workspace's files need no approval."""

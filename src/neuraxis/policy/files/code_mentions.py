@@ -12,16 +12,16 @@ from neuraxis.sandbox.files.walk import walk_tree
 _INSTALLED = (".git", "node_modules", "__pycache__")
 _MOST_FILES, _MOST_BYTES, _BEGINNING = 2_000, 50_000_000, 1_000
 _CONTROLS = bytes((*range(1, 7), *range(14, 27), *range(28, 32), 127))
-"""Characters that texts have seldom; in random bytes, one in ten is such."""
+"""Characters that are rare in texts, but one in ten of random bytes."""
 
 
 def is_mentioned(
     stem: str, workspace: Path, is_data: Callable[[str], bool] = lambda name: False
 ) -> bool:
-    """Whether code in the workspace may name the script `stem`.py.
+    """Whether code in the workspace may mention the script `stem`.py.
 
-    A name that is not ASCII has too many spellings to be searched for. `is_data`:
-    whether a file of this name runs nothing.
+    A name that is not ASCII has too many spellings to search for, so it counts as
+    mentioned. `is_data`: whether a file of this name runs nothing.
     """
     if not stem.isascii():
         return True
@@ -41,9 +41,9 @@ def is_mentioned(
 
 
 def _letters(text: bytes) -> bytes:
-    """Return a text without NULs, so that ASCII in UTF-16 is plain.
+    """Return a text without NULs, so that ASCII in UTF-16 is found.
 
-    Python takes letters of other widths for ASCII in names, too.
+    In names, Python reads full-width letters as ASCII, too.
     """
     text = text.replace(b"\0", b"")
     if text.isascii():
@@ -52,7 +52,7 @@ def _letters(text: bytes) -> bytes:
 
 
 def _code(workspace: Path, is_data: Callable[[str], bool]) -> Iterator[Path]:
-    """Yield all other texts than data, without those of installed packages.
+    """Yield the text files that are not data, without installed packages.
 
     Raises:
         OSError: something cannot be searched.
@@ -75,7 +75,7 @@ def _code(workspace: Path, is_data: Callable[[str], bool]) -> Iterator[Path]:
 
 def _is_text(file: Path) -> bool:
     with file.open("rb") as opened:
-        # NULs are of UTF-16; not decoded, which makes three letters of a bad byte
+        # NULs come from UTF-16; decoding would make three letters of a bad byte
         beginning = opened.read(_BEGINNING).replace(b"\0", b"")
     if beginning.startswith(b"#!"):
         return True  # a shell script may carry data behind it

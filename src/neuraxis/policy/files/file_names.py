@@ -1,7 +1,7 @@
 """Names of documents, and names of files that programs load.
 
-A document is a text, a table or a picture. Names that a tool loads by itself are none;
-both lists stand in docs/security.md.
+A document is a text, a table or a picture, unless tools load files of its name. Both
+lists are in docs/security.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DOCUMENTS = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"),
 )
 DATA = (".json", ".jsonl", ".ndjson", ".xml", ".log", ".svg", ".zip")
-"""Documents where the request names the file, or another of that stem."""
+"""Documents only if the request names the file, or another of the same stem."""
 LOADED = frozenset(
     (
         *("agents", "claude", "cmakelists", "constraints", "conventions", "copilot"),
@@ -45,17 +45,17 @@ SCRIPTS = frozenset(
 `.py` files; those of `.py` files also in `test…`."""
 _NO_CODE = (*DOCUMENTS, ".jsonl", ".ndjson", ".log", ".html", ".svg", ".zip")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-"""Where a name in `camelCase` has its next word."""
+"""The beginning of the next word of a name in `camelCase`."""
 
 
 def is_document(path: str, request: Iterable[str]) -> bool:
-    """Whether a path is that of a document nothing loads."""
+    """Whether a path is that of a document that nothing loads."""
     name, suffix = os.path.splitext(os.path.basename(normal(path)))
     stem, suffix = name.lower(), suffix.lower()
     if not is_plain(path) or not LOADED.isdisjoint(name_words(name)):
         return False
     if suffix in (".txt", ".rst") and stem.startswith("test"):
-        return False  # pytest runs what stands in it
+        return False  # pytest runs the tests in it
     if suffix in (".json", ".xml") and not SCRIPTS.isdisjoint(name_words(name)):
         return False
     if suffix in DATA:  # by its name, or as a form of a file: sales.csv as sales.json
@@ -65,7 +65,7 @@ def is_document(path: str, request: Iterable[str]) -> bool:
 
 
 def runs_nothing(name: str) -> bool:
-    """Whether no program runs what a file of this name says."""
+    """Whether no program runs the content of a file of this name."""
     stem, suffix = os.path.splitext(name)
     return suffix.lower() in _NO_CODE and LOADED.isdisjoint(name_words(stem))
 

@@ -1,4 +1,4 @@
-"""Free files: documents, and new scripts that nothing loads."""
+"""Free files need no approval: documents, and new scripts that nothing loads."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from neuraxis.sandbox.files.named_files import (
 from neuraxis.sandbox.files.paths import normal
 
 _SIGN = re.compile(r"[-_/.\d]")
-"""What a folder's name has that a word of a sentence has not."""
+"""Characters that tell a folder's name from a word of a sentence."""
 _MOST_IN_FOLDER = 200
-"""Files of a folder that a request may call by words, so that it means the folder."""
+"""Maximum files of a folder that are compared with the request's words."""
 
 
 def is_free_file_use(facts: Facts) -> bool:
-    """Whether all that a call does to files is free."""
+    """Whether everything that a call does to files is free."""
     marks = facts.marks
     copied = [normal(path) for path in facts.named("read", "move", "remove")]
     uses = [(path, use) for _, path, use in facts.uses if use != "read"]
@@ -64,10 +64,10 @@ def _is_free(path: str, use: str, facts: Facts, copied: Sequence[str]) -> bool:
             return _is_free_name(path, words)
         case "run":
             named = is_named(name, request) or is_named_alone(name, request, workspace)
-            # the walls are round the scripts that the runtime itself runs
+            # the sandbox is around the scripts that the runtime itself runs
             return origins.walls and is_builtin and (named or (written and own))
         case "move" | "remove" if not is_there:
-            return is_builtin  # it fails, and says why
+            return is_builtin  # it fails with a reason
         case "remove":
             new = facts.files is not None and facts.files.is_new(name)
             return new or (own and name in origins.earlier)
@@ -87,9 +87,9 @@ def _is_free(path: str, use: str, facts: Facts, copied: Sequence[str]) -> bool:
 def is_free_document(path: str, known: KnowsFiles, copied: Sequence[str] = ()) -> bool:
     """Whether a document may be written: new, or the runtime's own.
 
-    That one must be this request's, by its words or because a call of it wrote the
-    file, or of the request that it goes on with. `copied`: the files that it is a copy
-    of; it holds more than the model writes.
+    An existing one must belong to this request or the previous one: its words name it,
+    or one of its calls wrote it. `copied`: the files that it is a copy of, with content
+    that the model did not write.
     """
     origins, workspace, name = known.origins, known.workspace, normal(path)
     own, is_there = is_written(name, known), os.path.lexists(workspace / name)
@@ -105,7 +105,7 @@ def is_free_document(path: str, known: KnowsFiles, copied: Sequence[str] = ()) -
         return False
     folder, last = os.path.split(name)
     said = {token.rstrip("/") for text in words for token in tokens(text)}
-    # its name is spelled out; a copy is free by that only at the top
+    # the request spells out its name; for a copy that is enough only at the top
     if last in said and (workspace / folder).is_dir() and not (copied and folder):
         return True
     if copied:
@@ -114,7 +114,7 @@ def is_free_document(path: str, known: KnowsFiles, copied: Sequence[str] = ()) -
             for one in copied
         )
         return _is_free_name(path, words, addresses=True, has_it=has_it)
-    # a folder for what is asked for: with a sign that no plain word has
+    # a new folder that the request names, told from a plain word by a sign
     is_spelled = folder in said and _SIGN.search(folder) is not None
     if is_spelled and known.files is not None and known.files.wrote_all_of(folder):
         return True
@@ -123,10 +123,9 @@ def is_free_document(path: str, known: KnowsFiles, copied: Sequence[str] = ()) -
 
 
 def naming_words(origins: Origins) -> tuple[str, ...]:
-    """Return the words that free new files' names.
+    """Return the texts whose words new files may have as names.
 
-    They are those of this request and of the one that it goes on with, and the names of
-    the files which that one wrote.
+    They are this request, the previous one, and the names of the files that it wrote.
     """
     return (*origins.own_words, *origins.before, *origins.earlier)
 
@@ -134,7 +133,7 @@ def naming_words(origins: Origins) -> tuple[str, ...]:
 def _is_meant(name: str, request: Iterable[str], workspace: File) -> bool:
     """Whether the request names a file, or calls it by words.
 
-    `AGENT.md` is a program's file: "the agent" is a person.
+    The words "the agent" do not mean `AGENT.md`, which programs load.
     """
     called = not in_capitals(name) and is_called(name, request, workspace)
     return called or is_named(name, request)
@@ -162,13 +161,13 @@ def _is_pointed_at(path: str, request: Iterable[str]) -> bool:
 def _are_said(folder: str, words: Iterable[str]) -> bool:
     """Whether all folders of a path were named (`letters` by "letter")."""
     if not all(words_of(part) for part in folder.split("/") if part):
-        return False  # of signs alone, which no word names
+        return False  # only signs, which no word names
     folders = {word.removesuffix("s") for word in words_of(folder)}
     return folders.issubset(word.removesuffix("s") for word in words)
 
 
 def is_new_script(path: str, request: Iterable[str], workspace: File) -> bool:
-    """Whether a new script's name is free, imported and loaded by nothing."""
+    """Whether a new script's name is free: nothing imports or loads it."""
     folder, name = os.path.split(normal(path))
     stem, suffix = os.path.splitext(name)
     parts = [*filter(None, folder.split("/")), stem]

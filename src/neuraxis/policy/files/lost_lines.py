@@ -16,10 +16,10 @@ from neuraxis.specs import Json
 def lost_of_call(facts: Facts) -> list[str]:
     """Return the lines that the user's files would lose.
 
-    Of a file that a text replaces, these are the lines that stand neither in the text
-    nor in a file that the call reads. What an object becomes in a file is not known
-    before, so that the object is told. What a call moves is not lost. The files are
-    read as they are, with what the same run did to them.
+    If a text replaces a file, these are the lines that are neither in the text nor in
+    a file that the call reads. The content that an object becomes is not known before,
+    so the object is described instead. What a call moves is not lost. The files are
+    read as they are now, with the changes of the same run.
     """
     objects, given = _objects(facts.arguments, facts), leaves(facts.arguments)
     texts = [value for _, value in given if isinstance(value, str)]
@@ -42,7 +42,7 @@ def lost_of_call(facts: Facts) -> list[str]:
 
 
 def _objects(arguments: Json, facts: Facts) -> list[str]:
-    """Return the objects that a call would write, in words."""
+    """Describe the objects that a call would write."""
     if not isinstance(arguments, dict):
         return []
     paths = {place[0] for place, _ in facts.marks.files if place}

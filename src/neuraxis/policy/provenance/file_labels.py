@@ -17,7 +17,7 @@ IMPORTED = (".py", ".pyc", ".pyw", ".so", ".pth", ".pyd")
 
 
 class KnowsFiles(Protocol):
-    """Something that knows the workspace, and where its files came from."""
+    """Gives access to the workspace and the provenance of its files."""
 
     @property
     def workspace(self) -> File:
@@ -26,7 +26,7 @@ class KnowsFiles(Protocol):
 
     @property
     def origins(self) -> Origins:
-        """Return what is known of where values came from."""
+        """Return the provenance of the session's values."""
         ...
 
     @property
@@ -43,7 +43,7 @@ def is_written(name: str, known: KnowsFiles) -> bool:
 def label_of_file(path: str, known: KnowsFiles) -> Label:
     """Return a file's label; of a folder, that of every file.
 
-    What the runtime did not write for the user, or somebody changed since, is outside.
+    A file that the runtime did not write, or that was changed since, is outside.
     """
     labels, name = known.origins.files, normal(path)
     full = known.workspace / name

@@ -18,10 +18,10 @@ from neuraxis.specs import Json
 
 
 class Origin(Struct, frozen=True, kw_only=True, order=True):
-    """One source: the command `source`.
+    """One source of values, such as the command `source`.
 
-    `open_world`: it is outside, somebody else may have written what it gave.
-    `private`: what it gave is not declared public.
+    `open_world`: it is outside: others may have written its content.
+    `private`: its content is not declared public.
     """
 
     source: str
@@ -31,26 +31,26 @@ class Origin(Struct, frozen=True, kw_only=True, order=True):
 
 Label = frozenset[Origin]
 OWN: Label = frozenset()
-"""The label of the user's words, and of what the model wrote before it read others'."""
+"""Label of the user's words, and of what the model wrote before it read others'."""
 FILES: Label = frozenset((Origin(source="files", open_world=True, private=True),))
-"""The label of files that the runtime did not write for the user."""
+"""Label of files that the runtime did not write for the user."""
 
 ATTACHED: Label = frozenset(
     (Origin(source="attachments", open_world=True, private=True),)
 )
-"""The label of attached objects that others may have written."""
+"""Label of attached objects that others may have written."""
 
 PROGRAM: Label = frozenset((Origin(source="the program", private=True),))
-"""The label of an object that a program attached as its own."""
+"""Label of an object that the program attached as its own."""
 
 
 def is_outside(label: Label) -> bool:
-    """Whether somebody else may have written some of it."""
+    """Whether others may have written some of it (untrusted)."""
     return bool(label) and any(origin.open_world for origin in label)
 
 
 def is_private(label: Label) -> bool:
-    """Whether something that is not public is in it."""
+    """Whether some of it is not public."""
     return bool(label) and any(origin.private for origin in label)
 
 
@@ -73,12 +73,12 @@ class Traced(Struct, frozen=True, kw_only=True):
 
 @lru_cache(1_000)
 def to_tell(label: Label) -> tuple[Json, ...]:
-    """A label as JSON, for the journal."""
+    """Return a label as JSON, for the journal."""
     return tuple(msgspec.to_builtins(origin) for origin in sorted(label))
 
 
 def from_told(origins: Iterable[Json]) -> Label:
-    """The label that `to_tell` wrote; what cannot be read counts as outside."""
+    """Return the label that `to_tell` wrote; unreadable origins count as outside."""
     entries = [
         cast("dict[str, Json]", e) if isinstance(e, dict) else {} for e in origins
     ]
@@ -93,12 +93,12 @@ def from_told(origins: Iterable[Json]) -> Label:
 
 
 def describe(label: Label) -> str:
-    """A label in words, for a person: `files and answers of fetch_url.fetch`."""
+    """Describe a label to the user: `files and answers of fetch_url.fetch`."""
     return _named(o for o in sorted(label) if o.open_world or not is_outside(label))
 
 
 def private_in(label: Label) -> str:
-    """Name the private sources of a label, for a person."""
+    """Name the private sources of a label to the user."""
     return _named(origin for origin in sorted(label) if origin.private)
 
 
@@ -112,7 +112,7 @@ def _named(origins: Iterable[Origin]) -> str:
 
 
 def describe_traced(item: Traced) -> str:
-    """Where one value came from, in words."""
+    """Describe the origin of one value to the user."""
     if item.how == "file" and item.label == FILES:
         return "a file of the user's"
     return f"{_HOW[item.how]} {describe(item.label)}"

@@ -37,9 +37,9 @@ from neuraxis.specs import Json
 def replay(
     origins: Origins, events: Iterable[Event | Unknown], untold: Collection[str] = ()
 ) -> None:
-    """Take up what an earlier part of this session knew.
+    """Restore the provenance of an earlier part of this session.
 
-    A call that never told its end may have written any file that it names.
+    A call without an end may have written any file that it names.
     """
     past = _Past(origins=origins)
     for event in events:
@@ -51,7 +51,7 @@ def replay(
                 origins.wrote(value, label)
     shown = [own for own in origins.results if own.partition(".")[0] not in untold]
     origins.shown(shown)
-    # what an unfinished request has read is not known here
+    # it is unknown what an unfinished request has read
     origins.earlier, origins.before = set(), ()
 
 
@@ -61,7 +61,7 @@ class _Past(Struct):
     origins: Origins
     given: Label = OWN
     running: dict[tuple[str, ...], tuple[Json, Json]] = {}
-    """Calls without an end: their arguments as written, and what these led to."""
+    """Arguments of the calls without an end: as written, and resolved."""
     started: set[str] = set()
     of_tool: dict[tuple[str, str], Label] = {}
     changed: dict[int, list[str]] = {}
@@ -85,7 +85,7 @@ class _Past(Struct):
                 label, tool = from_told(event.origins), (event.plugin, event.command)
                 self.of_tool[tool] = self.of_tool.get(tool, OWN) | label
                 origins.is_made_of(label, event.id)
-                # an unfinished request goes on: what stood in a call may have left
+                # an unfinished request goes on: its calls may have sent these
                 written = leaves([event.arguments, event.shown])
                 origins.sent.update(v for _, v in written if isinstance(v, str))
             case Inside():
@@ -115,7 +115,7 @@ class _Past(Struct):
             is_copy = event.copied is None or path in event.copied
             origins.wrote(path, label, is_copy=is_copy)
             origins.fresh.add(normal(path))
-        if event.status == "skipped":  # also if it ran: it was given up
+        if event.status == "skipped":  # its result is discarded even if it ran
             origins.forget({event.id})
 
     def _hear_inside(self, event: Inside) -> None:
@@ -128,6 +128,6 @@ class _Past(Struct):
         elif kind == "call_finished":
             self.running.pop(call, None)
         label = self.origins.results.get(event.id, OWN)
-        if is_outside(label):  # what is the user's own is told by the call itself
+        if is_outside(label):  # the call itself reports the user's own files
             for path in (*(inner.get("wrote") or ()), *(inner.get("files") or ())):
                 self.origins.wrote(str(path), label)

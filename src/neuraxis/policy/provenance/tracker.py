@@ -34,40 +34,40 @@ from neuraxis.schema.annotations import is_covered
 
 
 class Origins(Struct):
-    """What one session knows of where its values came from."""
+    """State of one session's provenance: the labels of its values."""
 
     results: dict[str, Label] = {}
-    """By call id; a call that is not here answered from its arguments alone."""
+    """Labels of results by call id; without one, it depends on the arguments only."""
     files: dict[str, Label] = {}
-    """By path: files that calls of this session wrote, and what they are made of."""
+    """Labels of the files that calls of this session wrote, by path."""
     fresh: set[str] = set()
-    """Those of them that calls of this request made."""
+    """Those of them that calls of this request wrote."""
     earlier: set[str] = set()
-    """Those that the request before made, until this one reads from outside itself."""
+    """Those of the previous request, until this one reads from outside itself."""
     before: tuple[str, ...] = ()
-    """The request before, until this one reads from outside itself."""
+    """The previous request, until this one reads from outside itself."""
     news: set[str] = set()
-    """Results of this request with something from outside that is new in it."""
+    """Calls of this request that brought in new content from outside."""
     copies: set[str] = set()
-    """Those of them in which something from outside stands word for word."""
+    """Files that contain content from outside word for word."""
     copied: set[str] = set()
-    """Those that ever were: `undo` may bring an old version back."""
+    """All files that ever did: `undo` may restore an old version."""
     read: Label = OWN
-    """All from outside that the model was shown."""
+    """Everything from outside that the model was shown."""
     private: set[str] = set()
-    """Calls that read something private, shown or not: what it decides tells it."""
+    """Calls that read private content, shown or not: what follows may depend on it."""
     request: list[str] = []
-    """What the user said in this request; in a nested session, in the one around it."""
+    """What the user wrote in this request; for a nested session, in the outer one."""
     instructions: str = ""
-    """What the program told the model; its words count in each request."""
+    """The program's instructions; their words count as the user's in each request."""
     sent: set[str] = set()
-    """Addresses that something was sent to, since the user last wrote."""
+    """Values that were sent out since the user last wrote, such as addresses."""
     written: dict[str, list[str]] = {}
     """Files that each running call wrote."""
     vouched: dict[str, tuple[tuple[Path, ...], Label]] = {}
-    """By call id: the vouched fields of an answer, and what its call was made of."""
+    """By call id: the vouched fields of a result, and the label of the arguments."""
     handed: Label | None = None
-    """Of the requests and objects that a command hands a nested session, if it is."""
+    """In a nested session: the label of what the command hands to it."""
     undeclared_outside: bool = False
     """Whether a command that says nothing of it counts as one that others write."""
     private_sources: frozenset[str] = frozenset()
@@ -84,12 +84,12 @@ class Origins(Struct):
     """What stays in the files that each running call changes or moves."""
 
     def aside(self) -> Origins:
-        """A copy for what may not come about."""
+        """Return a copy, for calls whose results may be discarded."""
         names = self.__struct_fields__
         return replace(self, **{name: copy(getattr(self, name)) for name in names})
 
     def add_request(self, text: str) -> None:
-        """Record a request; a nested one is nobody's word."""
+        """Record a request; a nested one is not the user's words."""
         self.earlier, self.before = set(), ()
         if self.handed is None:
             self.earlier, self.before = self.fresh, tuple(self.request)
@@ -102,11 +102,11 @@ class Origins(Struct):
 
     @property
     def own_words(self) -> tuple[str, ...]:
-        """The words of request and instructions."""
+        """The texts whose words are the user's: request and instructions."""
         return (self.instructions, *self.request)
 
     def shown(self, call_ids: Iterable[str]) -> None:
-        """The model is shown these results (or how they failed)."""
+        """Record that the model sees these results, or how they failed."""
         for call_id in call_ids:
             if label := self.results.get(call_id):
                 self.reads(label)
@@ -114,29 +114,29 @@ class Origins(Struct):
                 self.earlier, self.before = set(), ()
 
     def planned(self, steps: Sequence[Step]) -> None:
-        """These run together: one that fails stops those behind it."""
+        """Record a plan's steps; one that fails stops the later ones."""
         self.plan = tuple([step.call.id for step in steps])
         for step in steps if self.read else ():
             self._reads_private(self._answer_of(step), step.call.id)
 
     def may_tell(self, call_id: str) -> bool:
-        """Whether a call may tell something private.
+        """Whether a call may disclose something private.
 
-        What stands behind it in its plan has no part in it.
+        The later calls of its plan cannot influence it.
         """
         own = call_id.partition(".")[0]
         at = self.plan.index(own) + 1 if own in self.plan else len(self.plan)
         return not self.private.issubset(self.plan[at:])
 
     def reads(self, label: Label) -> None:
-        """The model is shown what is made of these."""
+        """Record that the model sees content with this label."""
         self.read |= frozenset(o for o in label if o.open_world)
         self._reads_private(label, "shown")
 
     # --- what references lead to -----------------------------------------------
 
     def label(self, ref: AssetRef, step: Step) -> Label:
-        """The label of what a reference leads to."""
+        """Return the label of a reference's target."""
         if step.item is not None and ref.asset_id == ITEM:
             return self.results.get(f"{step.item.part_of}.{ITEM}", OWN)
         fields, inputs = self.vouched.get(ref.asset_id, ((), OWN))
@@ -146,7 +146,7 @@ class Origins(Struct):
         return self.results.get(ref.asset_id, OWN)
 
     def fails(self, step: Step) -> None:
-        """Record that an error tells of what a step's references lead to."""
+        """Record that a step's error may quote the targets of its references."""
         refs = refs_of(step) + (refs_of(step.loop) if step.loop else [])
         self.adds(step.call.id, OWN.union(*(self.label(ref, step) for ref in refs)))
 
@@ -180,7 +180,7 @@ class Origins(Struct):
         return label | inputs
 
     def _is_news(self, item: Traced, step: Step) -> bool:
-        """Whether a call reads something of others that is new here."""
+        """Whether a value brings new content from outside into the request."""
         if not is_outside(item.label):
             return False
         if item.how == "file":  # a script reads more than itself
@@ -193,12 +193,12 @@ class Origins(Struct):
         return item.how == "near" or (is_read and item.how in ("reference", "text"))
 
     def _answer_of(self, step: Step) -> Label:
-        """Rule Outside: what others may have written, and what is not public."""
+        """Return the label of a command's own answer (rule Outside)."""
         target, effects = step.tool, step.command.spec.effects
         if effects.kind == "none":
             return OWN
         outside = effects.open_world if effects.declared else self.undeclared_outside
-        # an agent's answer is what it read, which `adds` tells
+        # an agent's answer has the labels of what it read, from `adds`
         public = effects.public or effects.asks_inside
         private = not public or target in self.private_sources
         if not outside and not private:
@@ -206,17 +206,17 @@ class Origins(Struct):
         return frozenset((Origin(source=target, open_world=outside, private=private),))
 
     def same(self, call_id: str, earlier: str) -> None:
-        """A call is answered with the result of an earlier one."""
+        """Record that a call returns the result of an earlier one."""
         self.is_made_of(self.results.get(earlier, OWN), call_id)
 
     def attached(self, asset_id: str, *, own: bool = False) -> None:
-        """An object was handed to the session; `own`: no outsider wrote it."""
+        """Record an attached object; `own`: nobody outside wrote it."""
         label = self.handed
         if label is None:
             label = PROGRAM if own else ATTACHED
         self.adds(asset_id, label)
         self.unseen.append(asset_id)
-        self.reads(label)  # the model is shown what it is
+        self.reads(label)  # the model sees its description
 
     def sums_up(self, asset_id: str) -> Label:
         """Return the label of an object made of everything so far."""
@@ -267,7 +267,7 @@ class Origins(Struct):
                 self.copying.add(call_id)
 
     def restored(self, path: str) -> None:
-        """Record a file that `undo` brought back: others may have written it."""
+        """Record a file that `undo` restored: others may have written it."""
         self.files.pop(normal(path), None)
         if normal(path) in self.copied:
             self.wrote(path, FILES)
@@ -279,11 +279,11 @@ class Origins(Struct):
         return tuple(dict.fromkeys(self.written.pop(call_id, ())))
 
     def copies_among(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Return the files in which others' text stands word for word."""
+        """Return the files that contain others' text word for word."""
         return tuple(path for path in paths if normal(path) in self.copies)
 
     def is_made_of(self, label: Label, call_id: str) -> None:
-        """Add origins to what an id leads to, and to its list."""
+        """Add origins to a result, and to the loop it belongs to."""
         self._reads_private(label, call_id)
         for name in {call_id, call_id.partition(".")[0]} if label else ():
             self.results[name] = self.results.get(name, OWN) | label

@@ -14,17 +14,17 @@ from neuraxis.messages import Path
 from neuraxis.specs import Json
 
 LONGEST = 500
-"""A longer text is never looked up: nobody says one by chance."""
+"""Maximum characters of a value that is looked up in the user's words."""
 _OPEN, _SHUT = "\"'“”‘’«»„‚`([{<*#", "\"'”’“‘»«`)]}>*"
 _ENDS = ".,;:!?…"
 _SPECIAL = frozenset("/\\:@._-")
 _HOST = frozenset("/\\?#")
-"""Characters that no address has which is a host alone."""
+"""Characters that a bare host does not have."""
 _QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“", "«": "»"}
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 _PART = re.compile(r"\S+")
 _NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d*)?")
-"""A number, also in groups of three digits; "1,50" says none."""
+"""A number, also in groups of three digits; "1,50" is none."""
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
@@ -40,7 +40,7 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
         elif isinstance(item, list | tuple) and item:
             parts = [*enumerate(cast("Sequence[Any]", item))]
             stack += [((*at, index), part) for index, part in reversed(parts)]
-        else:  # an empty list is nobody's word, and so is a date
+        else:  # an empty list or a date is never the user's word
             yield at, item
 
 
@@ -51,10 +51,10 @@ def tokens(text: str) -> list[str]:
 
 
 def is_own(value: Json, texts: Iterable[str]) -> bool:
-    """Whether a value stands whole in the user's texts.
+    """Whether a value occurs as a whole in the user's texts.
 
-    An address, path, URL or id is one token and is compared with its case; plain words
-    are compared without. A number is one that is said as a number.
+    An address, path, URL or id is one token and compared with its case; plain words
+    are compared without it. A number must be written as a number.
     """
     if isinstance(value, bool) or value is None:
         return False
@@ -70,10 +70,10 @@ def is_own(value: Json, texts: Iterable[str]) -> bool:
 
 
 def place_of(value: Json, text: str) -> int:
-    """Where the user first wrote an address or quoted a text.
+    """Return where the user first wrote or quoted a value, or -1.
 
-    -1: nowhere. `https://` may be added where the user left it out (rule C13), and the
-    "/" behind a host is the same request with and without.
+    `https://` may be added where the user left it out (rule C13), and the "/" after a
+    host makes no difference.
     """
     if not isinstance(value, str) or _is_odd(value):
         return -1
@@ -87,7 +87,7 @@ def place_of(value: Json, text: str) -> int:
 
 @lru_cache(maxsize=8)
 def _places(text: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Return where each quoted text and each token first stands."""
+    """Return the first position of each quoted text and of each token."""
     words = unicodedata.normalize("NFC", text)
     quoted: dict[str, int] = {}
     for at, quotation in _quotations(words):
@@ -107,7 +107,7 @@ def _spellings(address: str) -> set[str]:
 
 
 def _quotations(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each text in quotes, with its place; an apostrophe begins none."""
+    """Yield each quoted text with its position; an apostrophe begins none."""
     ends = dict.fromkeys(_QUOTES.values(), 0)  # only ever later: nothing is read twice
     at = 0
     while at < len(text):
@@ -125,7 +125,7 @@ def _quotations(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_odd(text: str) -> bool:
-    """Whether a text holds what nobody types, or is no whole text."""
+    """Whether a text has characters that nobody types, or outer spaces."""
     return (
         not text
         or len(text) > LONGEST
@@ -150,7 +150,7 @@ def _bare(part: str) -> str:
 
 
 def _line(found: Iterable[str]) -> str:
-    """Return tokens in one line, words of letters without their case."""
+    """Join tokens to one line, plain words in lower case."""
     return f" {' '.join(map(_folded, found))} "
 
 
@@ -161,12 +161,12 @@ def _folded(token: str) -> str:
 
 @lru_cache(maxsize=8)
 def _line_of(text: str) -> str:
-    """Return a request's tokens in one line, in which values are found."""
+    """Return a request's tokens in one line, to search values in."""
     return _line(tokens(text))
 
 
 @lru_cache(maxsize=8)
 def _numbers(text: str) -> frozenset[Decimal]:
-    """Return the numbers that a request says."""
+    """Return the numbers in a request."""
     said = [token for token in tokens(text) if _NUMBER.fullmatch(token)]
     return frozenset(Decimal(number.replace(",", "")) for number in said)

@@ -44,7 +44,6 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     """Called for each file that a script made or changed; False: deleted."""
     holds: Callable[[str], bool] | None = None
     """Whether writing this file needs an approval; None: no change does."""
-    moved: list[str] = []
 
     def write(
         self,

@@ -92,7 +92,7 @@ def remove(folder: Folder, name: str, expected: str | None, shown: str) -> None:
 def move(
     source: Folder, old: str, target: Folder, new: str, expected: str | None, shown: str
 ) -> None:
-    """Rename a file, as it is by then.
+    """Rename a file in its current state.
 
     `shown`: its new path, for errors.
 

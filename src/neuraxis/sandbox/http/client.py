@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from email.message import Message
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from neuraxis.sandbox.http.connection import (
     Clock,
@@ -89,7 +88,6 @@ class Response(Struct, frozen=True, kw_only=True):
     content_type: str
     charset: str | None
     body: bytes
-    redirects: tuple[str, ...] = ()
     truncated: bool = False
     links: str = ""
     """The `Link` headers, joined by commas: they name the next page."""
@@ -230,21 +228,21 @@ class _Request(Struct, frozen=True, kw_only=True):
 
 
 def _follow_all(url: Url, request: _Request) -> Response:
-    visited: list[str] = []
+    hops = 0
     while True:
         try:
             answer = _single_hop(url, request)
         except NotReached as error:
-            if visited:  # the first server was reached, and asked for this one
+            if hops:  # the first server was reached, and asked for this one
                 raise RequestFailed(str(error)) from None
             raise
         if isinstance(answer, Response):
-            return replace(answer, redirects=tuple(visited))
-        if len(visited) >= request.rules.redirects:
+            return answer
+        if hops >= request.rules.redirects:
             raise RequestRefused(
                 f"{url.host} redirects more than {request.rules.redirects} times."
             )
-        visited.append(str(url))
+        hops += 1
         # a public page must not choose a page of a private host
         then = follow(url, answer, request.allowed if url.named else ())
         if request.bound and (then.scheme, then.authority) != (

@@ -92,7 +92,7 @@ def parameters_schema(
     reading = _reading(types, problems)
     if nodes is None or _too_deep(nodes, reading):
         return _no_fields()
-    return _with_definitions(_field_list(nodes, (), reading), reading)
+    return _with_definitions(_field_list(nodes, reading), reading)
 
 
 def response_schema(
@@ -106,7 +106,7 @@ def response_schema(
     if node is None or _too_deep(node, reading):
         return None
     if isinstance(node, list):
-        return _with_definitions(_field_list(cast("Json", node), (), reading), reading)
+        return _with_definitions(_field_list(cast("Json", node), reading), reading)
     fields = _mapping(node, (), reading)
     if fields is None:
         return None
@@ -117,13 +117,13 @@ def response_schema(
     return _with_definitions(_node(fields, (), reading, 0), reading)
 
 
-def _field_list(nodes: Json, path: Path, reading: Reading) -> dict[str, Json]:
+def _field_list(nodes: Json, reading: Reading) -> dict[str, Json]:
     """Return the schema of a v1 list of fields."""
     if not isinstance(nodes, list):
-        reading.error(path, f"expected a list of fields, got {yaml_type(nodes)}")
+        reading.error((), f"expected a list of fields, got {yaml_type(nodes)}")
         return _no_fields()
     items = cast("list[Json]", nodes)
-    return _object(_named_fields(items, path, reading), reading, 0)
+    return _object(_named_fields(items, (), reading), reading, 0)
 
 
 def _with_definitions(schema: dict[str, Json], reading: Reading) -> dict[str, Json]:

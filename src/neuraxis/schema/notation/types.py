@@ -124,7 +124,6 @@ def builtin(name: str) -> str | None:
 class _Token(Struct, frozen=True):
     kind: str
     text: str
-    at: int
 
 
 class _Mistake(Exception):
@@ -153,7 +152,7 @@ def _tokens(text: str) -> list[_Token]:
             unread = stripped[at : at + 20]
             raise _Mistake(f"type {text!r}: cannot be read from {unread!r} on")
         kind = str(match.lastgroup)
-        tokens.append(_Token(kind, match[kind], match.start(kind)))
+        tokens.append(_Token(kind, match[kind]))
         at = match.end()
     if not tokens:
         raise _Mistake("the type is empty: expected a type name such as string")

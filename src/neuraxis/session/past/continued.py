@@ -35,7 +35,7 @@ async def take_up(
         journal: the session's journal.
         dialect: the session's dialect.
         assets: gets the results of loops.
-        origins: is told what the model is shown.
+        origins: records what the model has seen.
     """
     plan = None
     last = history[-1] if history else None

@@ -72,7 +72,7 @@ class Past(Struct, frozen=True, kw_only=True):
     waits: tuple[str, ...] = ()
     """Ids of the calls in the plan that waits for approvals."""
     pending: bool = False
-    """Whether its last reply was not looked at, or waits; it is before `unseen`."""
+    """Whether its last reply was not read yet, or waits; it is before `unseen`."""
 
     @property
     def first_unseen(self) -> int:

@@ -409,7 +409,7 @@ def _check_changes(
 
 
 def restore_approvals(approvals: Approvals, events: Iterable[Event | Unknown]) -> None:
-    """Restore what holds for a whole session: wider yeses, and every no."""
+    """Restore a session's wider approvals and its refusals."""
     asked: dict[str, ApprovalAsked] = {}
     for event in events:
         if isinstance(event, ApprovalAsked):

@@ -101,7 +101,7 @@ async def fitting_prompt(
 def _requests(messages: Sequence[Message]) -> list[int]:
     """Return the indexes of the user's requests.
 
-    What stands before the first marked one was put there by the program.
+    Messages before the first marked one are the program's.
     """
     first = next((i for i, item in enumerate(messages) if item.is_request), None)
     return [
