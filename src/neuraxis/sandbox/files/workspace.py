@@ -113,6 +113,7 @@ def write_bytes(
     *,
     quota: Quota | None = None,
     before: Callable[[str], str | None] | None = None,
+    was_there: bool = False,
 ) -> str:
     """Write a file atomically and create missing folders.
 
@@ -123,6 +124,8 @@ def write_bytes(
         quota: how much may be written.
         before: called with the checked path before anything is written; it may refuse,
             and returns what may be replaced, as in `exchange`.
+        was_there: this is an old version, which comes back beside similar names and
+            over a write-protected file, too.
 
     Raises:
         FileRefused: the path, the place or the amount is not allowed.
@@ -138,7 +141,7 @@ def write_bytes(
         _check_quota(workspace, parts, len(data), limits)
     expected = None if before is None else before(shown)
     with parent_folder(workspace, parts, create=True) as folder:
-        mode = _check_target(folder, parts[-1], shown)
+        mode = _check_target(folder, parts[-1], shown, was_there=was_there)
         temporary = _write_new(folder, shown, data, mode)
         try:
             exchange.replace(folder, temporary, parts[-1], expected, shown)
@@ -296,9 +299,10 @@ def _check_quota(
                 )
 
 
-def _check_target(folder: Folder, part: str, shown: str) -> int:
+def _check_target(folder: Folder, part: str, shown: str, *, was_there: bool) -> int:
     """Return the mode of the new file: at most the replaced one's."""
-    check_case(folder, part, shown)
+    if not was_there:
+        check_case(folder, part, shown)
     status = lstat(folder, part)
     if status is None:
         return 0o666
@@ -308,7 +312,7 @@ def _check_target(folder: Folder, part: str, shown: str) -> int:
         raise FileRefused(f"{shown!r} is a folder; give the name of a file in it.")
     if not stat.S_ISREG(status.st_mode):
         raise FileRefused(f"{shown!r} is no regular file and is not overwritten.")
-    if not status.st_mode & 0o222:
+    if not (was_there or status.st_mode & 0o222):
         raise FileRefused(f"{shown!r} is write-protected.")
     return status.st_mode & 0o666
 
