@@ -26,7 +26,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from neuraxis.sandbox.files import exchange
+from neuraxis.sandbox.files import attributes, exchange
 from neuraxis.sandbox.files.paths import (
     FileRefused,
     parts_of,
@@ -141,8 +141,8 @@ def write_bytes(
         _check_quota(workspace, parts, len(data), limits)
     expected = None if before is None else before(shown)
     with parent_folder(workspace, parts, create=True) as folder:
-        mode = _check_target(folder, parts[-1], shown, was_there=was_there)
-        temporary = _write_new(folder, shown, data, mode)
+        replaces = _check_target(folder, parts[-1], shown, was_there=was_there)
+        temporary = _write_new(folder, parts[-1], shown, data, replaces=replaces)
         try:
             exchange.replace(folder, temporary, parts[-1], expected, shown)
             if folder.fd is not None and not expected:  # else the exchange did
@@ -299,13 +299,13 @@ def _check_quota(
                 )
 
 
-def _check_target(folder: Folder, part: str, shown: str, *, was_there: bool) -> int:
-    """Return the mode of the new file: at most the replaced one's."""
+def _check_target(folder: Folder, part: str, shown: str, *, was_there: bool) -> bool:
+    """Return whether a file of that name is replaced."""
     if not was_there:
         check_case(folder, part, shown)
     status = lstat(folder, part)
     if status is None:
-        return 0o666
+        return False
     if stat.S_ISLNK(status.st_mode):
         raise FileRefused(f"{shown!r} is a link, and links are not written through.")
     if stat.S_ISDIR(status.st_mode):
@@ -314,12 +314,15 @@ def _check_target(folder: Folder, part: str, shown: str, *, was_there: bool) -> 
         raise FileRefused(f"{shown!r} is no regular file and is not overwritten.")
     if not (was_there or status.st_mode & 0o222):
         raise FileRefused(f"{shown!r} is write-protected.")
-    return status.st_mode & 0o666
+    return True
 
 
-def _write_new(folder: Folder, shown: str, data: bytes, mode: int) -> str:
+def _write_new(
+    folder: Folder, part: str, shown: str, data: bytes, *, replaces: bool
+) -> str:
     """Write a file under a temporary name; return that."""
     temporary = exchange.temporary_name()
+    mode = 0o600 if replaces else 0o666
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS
     try:
         fd = os.open(folder.name(temporary), flags, mode, dir_fd=folder.fd)
@@ -327,6 +330,8 @@ def _write_new(folder: Folder, shown: str, data: bytes, mode: int) -> str:
             with os.fdopen(fd, "wb") as stream:
                 stream.write(data)
                 stream.flush()
+                if replaces:  # what a model wrote is not executed by its name
+                    attributes.hand_on(folder, part, stream.fileno(), bits=0o666)
                 os.fsync(stream.fileno())
         except BaseException:
             with contextlib.suppress(OSError):
