@@ -207,3 +207,24 @@ def test_list(tmp_path: Path) -> None:
     assert "only 2 are listed" in told[0]
     with pytest.raises(CommandError):
         plugin.list_files(context, folder="../")
+
+
+@pytest.mark.parametrize("value", ["a,b\n1,2\n", [{"a": 1}], 3, None])
+@pytest.mark.parametrize("name", ["o.xlsx", "o.PDF", "o.gif"])
+def test_a_result_is_not_saved_as_what_no_program_can_open(
+    value: Any, name: str, tmp_path: Path
+) -> None:
+    """A text is no spreadsheet; bytes may be one."""
+    context = _context(tmp_path)
+    with pytest.raises(CommandError, match=r"cannot hold .* to \.csv.* to \.txt"):
+        plugin.save_result(value, name, context)
+    assert not list(tmp_path.iterdir())
+    plugin.save_result(b"PK", name, context)
+    assert (tmp_path / name).read_bytes() == b"PK"
+
+
+def test_a_table_is_no_picture(tmp_path: Path) -> None:
+    """The error says so, and what a table can be."""
+    frame = pytest.importorskip("polars").DataFrame({"a": [1]})
+    with pytest.raises(CommandError, match=r"A \.png cannot hold .*DataFrame; write a"):
+        plugin.save_result(frame, "o.png", _context(tmp_path))

@@ -23,6 +23,11 @@ LISTED = 500
 READ_BYTES = 100_000_000
 _TABLES = (".csv", ".tsv", ".parquet", ".ndjson", ".jsonl")
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+_NO_TEXTS = (
+    *(".xlsx", ".xls", ".ods", ".docx", ".doc", ".odt", ".pptx", ".ppt", ".odp"),
+    *(".pdf", ".zip", ".gz", ".gif", ".bmp", ".tif", ".tiff", ".ico"),
+)
+"""Endings of files that are never a text: a program would call one damaged."""
 _SHOWN = 300
 """Maximum characters shown of a found line."""
 T = TypeVar("T")
@@ -180,17 +185,19 @@ def as_file(value: Any, ending: str, replaces: bytes = b"") -> bytes:
         from neuraxis.builtin.tables import frames
 
         return frames.written(frames.frame_of(value), ending, replaces)
-    if ending in _PICTURES:
+    if ending in _PICTURES and not is_frame:
         from neuraxis.builtin.images import pillow
 
         return pillow.encoded(pillow.picture_of(value), ending, 90)
-    if isinstance(value, str) and ending != ".json":
+    is_text = ending not in _NO_TEXTS
+    if isinstance(value, str) and is_text and ending != ".json":
         return value.encode()
     is_json, plain = to_json_value(value)
-    if not is_json or is_frame:
+    if not is_json or not is_text or is_frame:
         raise CommandError(
             f"A {ending or 'file without an ending'} cannot hold {type_name(value)}; "
-            "write a table to .csv, .parquet or .json, a picture to .png or .jpg."
+            "write a table to .csv, .parquet or .json, a picture to .png or .jpg, a "
+            "text to .txt or .md."
         )
     return (json.dumps(plain, ensure_ascii=False, indent=2) + "\n").encode()
 
