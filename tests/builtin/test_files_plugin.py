@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +229,22 @@ def test_a_table_is_no_picture(tmp_path: Path) -> None:
     frame = pytest.importorskip("polars").DataFrame({"a": [1]})
     with pytest.raises(CommandError, match=r"A \.png cannot hold .*DataFrame; write a"):
         plugin.save_result(frame, "o.png", _context(tmp_path))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such names")
+def test_files_with_names_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
+    """ "There are no files" would be wrong; hidden files stay hidden."""
+    for name in ("Q1: sales.txt", "why?.txt", ".env", "neuraxis.toml"):
+        (tmp_path / name).write_text("word", encoding="utf-8")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a:b.txt").write_text("word", encoding="utf-8")
+    told: list[str] = []
+    context = replace(_context(tmp_path), warn=told.append)
+    assert plugin.list_files(context) == {"files": []}
+    assert plugin.find_in_files("word", context) == {"found": []}
+    assert plugin.list_files(context, folder="d") == {"files": []}
+    assert [text.split(" of files")[0] for text in told] == [
+        "Left out: 3 more names",
+        "Left out: 3 more names",
+        "Left out: 1 more name",
+    ]

@@ -117,9 +117,7 @@ def find_in_files(
     text: str, context: Context, folder: str = "", pattern: str = "", most: int = 100
 ) -> dict[str, Json]:
     """Find the lines that contain a text, ignoring case."""
-    listing = _guarded(
-        lambda: files.list_files(context.workspace, folder, pattern, most=20_000)
-    )
+    listing = _listing(context, folder, pattern, 20_000)
     folded, matches = text.casefold(), list[Json]()
     for name in listing.files:
         try:
@@ -235,9 +233,7 @@ def list_files(
     context: Context, folder: str = "", pattern: str = "", most: int = LISTED
 ) -> dict[str, Json]:
     """List files, sorted; a note says if there are more."""
-    listing = _guarded(
-        lambda: files.list_files(context.workspace, folder, pattern, most=most)
-    )
+    listing = _listing(context, folder, pattern, most)
     result: dict[str, Json] = {"files": list(listing.files)}
     if listing.more:
         result["more"] = True
@@ -247,3 +243,17 @@ def list_files(
             "larger most, or folder by folder."
         )
     return result
+
+
+def _listing(context: Context, folder: str, pattern: str, most: int) -> files.Listing:
+    """List files; warn of those whose names cannot be used."""
+    listing = _guarded(
+        lambda: files.list_files(context.workspace, folder, pattern, most=most)
+    )
+    if listing.unusable:
+        context.warn(
+            f"Left out: {counted(listing.unusable, 'more name')} of files or folders "
+            "there, which no command takes, since they hold a character such as : or "
+            "?, or are too long. The user can rename them."
+        )
+    return listing

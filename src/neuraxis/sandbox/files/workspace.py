@@ -73,10 +73,15 @@ UNLIMITED = Quota(file_bytes=1 << 62, total_bytes=1 << 62, files=1 << 62)
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """Sorted names relative to the workspace; `more`: the list was cut."""
+    """Sorted names relative to the workspace; `more`: the list was cut.
+
+    `unusable`: how many files and folders are left out since no command takes their
+    names; hidden and protected ones are not counted.
+    """
 
     files: tuple[str, ...]
     more: bool = False
+    unusable: int = 0
 
 
 def read_bytes(workspace: Path, path: str, *, limit: int = READ_LIMIT) -> bytes:
@@ -176,14 +181,18 @@ def list_files(
         raise FileRefused("The pattern is too long: give something like '*.txt'.")
     if not parts and not workspace.exists():
         return Listing(files=())  # the folder does not exist before the first write
-    names: list[str] = []
+    names, unusable = list[str](), list[str]()
     with parent_folder(workspace, (*parts, "-"), create=False) as start:
-        for relative, _ in walk(start, parts):
+        for relative, _ in walk(start, parts, unusable):
             if _matches(relative, pattern):
                 names.append("/".join(relative))
                 if len(names) > most:
                     break
-    return Listing(files=tuple(sorted(names[:most])), more=len(names) > most)
+    return Listing(
+        files=tuple(sorted(names[:most])),
+        more=len(names) > most,
+        unusable=len(unusable),
+    )
 
 
 # --- text to parts -------------------------------------------------------------
