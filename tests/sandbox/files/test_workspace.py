@@ -499,3 +499,27 @@ def test_a_folder_that_cannot_be_deleted_says_why(
     monkeypatch.setattr(os, "rmdir", refuse)
     with pytest.raises(FileRefused, match="could not be deleted: Permission denied"):
         operations.remove(workspace, "empty")
+
+
+@needs_links
+def test_N1_a_move_between_two_names_of_one_file_is_refused(workspace: Path) -> None:
+    """The system would do nothing, and both names would stay."""
+    os.link(workspace / "a.txt", workspace / "b.txt")
+    with pytest.raises(FileRefused, match=r"hard link\); delete 'a.txt' instead"):
+        operations.move(workspace, "a.txt", "b.txt", None)
+    operations.remove(workspace, "a.txt", None)
+    assert (workspace / "b.txt").read_text(encoding="utf-8") == "a"
+
+
+def test_a_move_to_another_disk_names_the_way_out(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a folder in the workspace that is a mount."""
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    monkeypatch.setattr(operations.exchange, "move", refused)
+    with pytest.raises(FileRefused, match=r"'data/a' is on another disk. Copy it"):
+        operations.move(workspace, "a.txt", "data/a", "")
+    assert (workspace / "a.txt").exists()
