@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,43 @@ def test_list(tmp_path: Path) -> None:
     assert "only 2 are listed" in told[0]
     with pytest.raises(CommandError):
         plugin.list_files(context, folder="../")
+
+
+@pytest.mark.parametrize("value", ["a,b\n1,2\n", [{"a": 1}], 3, None])
+@pytest.mark.parametrize("name", ["o.xlsx", "o.PDF", "o.gif"])
+def test_a_result_is_not_saved_as_what_no_program_can_open(
+    value: Any, name: str, tmp_path: Path
+) -> None:
+    """A text is no spreadsheet; bytes may be one."""
+    context = _context(tmp_path)
+    with pytest.raises(CommandError, match=r"cannot hold .* to \.csv.* to \.txt"):
+        plugin.save_result(value, name, context)
+    assert not list(tmp_path.iterdir())
+    plugin.save_result(b"PK", name, context)
+    assert (tmp_path / name).read_bytes() == b"PK"
+
+
+def test_a_table_is_no_picture(tmp_path: Path) -> None:
+    """The error says so, and what a table can be."""
+    frame = pytest.importorskip("polars").DataFrame({"a": [1]})
+    with pytest.raises(CommandError, match=r"A \.png cannot hold .*DataFrame; write a"):
+        plugin.save_result(frame, "o.png", _context(tmp_path))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such names")
+def test_files_with_names_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
+    """ "There are no files" would be wrong; hidden files stay hidden."""
+    for name in ("Q1: sales.txt", "why?.txt", ".env", "neuraxis.toml"):
+        (tmp_path / name).write_text("word", encoding="utf-8")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a:b.txt").write_text("word", encoding="utf-8")
+    told: list[str] = []
+    context = replace(_context(tmp_path), warn=told.append)
+    assert plugin.list_files(context) == {"files": []}
+    assert plugin.find_in_files("word", context) == {"found": []}
+    assert plugin.list_files(context, folder="d") == {"files": []}
+    assert [text.split(" of files")[0] for text in told] == [
+        "Left out: 3 more names",
+        "Left out: 3 more names",
+        "Left out: 1 more name",
+    ]

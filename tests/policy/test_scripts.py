@@ -397,3 +397,38 @@ def test_a_yes_to_run_a_script_is_none_for_the_files_that_it_deletes(
         session.run_sync("run clean.py")
     assert len(asked) == questions
     assert (tmp_path / "mine.txt").exists() is (questions > 0)
+
+
+def test_N1_a_file_that_a_script_changed_keeps_its_attributes(tmp_path: Path) -> None:
+    """Its permissions, its group and what the user labelled it with."""
+    if not any(kind.works for kind in probe()):
+        pytest.skip("no sandbox works on this machine")
+    work = tmp_path / "w"
+    work.mkdir()
+    mine = work / "mine.sh"
+    mine.write_text("#!/bin/sh\n", encoding="utf-8")
+    mine.chmod(0o775)
+    if is_root := os.geteuid() == 0:
+        os.chown(mine, 12345, 12346)
+    has_labels = hasattr(os, "setxattr")
+    try:
+        os.setxattr(mine, "user.tag", b"red")
+    except (OSError, AttributeError):
+        has_labels = False
+    script = "open('mine.sh', 'a').write('true\\n')"
+    calls = [
+        {"tool": "FILEWRITER", "file_path": "eggs_plan.py", "contents": script},
+        {"tool": "EXECUTE_PYTHON_FILE", "file_path": "eggs_plan.py"},
+    ]
+    with Session(
+        model=ScriptedModel([json.dumps(calls), "ok"]),
+        plugins=["neuraxis:files", "neuraxis:python_file"],
+        workspace=work,
+        approve=lambda _: True,
+    ) as session:
+        session.run_sync("Write eggs_plan.py and run it")
+    assert mine.read_text(encoding="utf-8") == "#!/bin/sh\ntrue\n"
+    status = mine.stat()
+    assert status.st_mode & 0o777 == 0o775
+    assert not is_root or (status.st_uid, status.st_gid) == (12345, 12346)
+    assert not has_labels or os.getxattr(mine, "user.tag") == b"red"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import polars
@@ -207,3 +208,31 @@ def test_a_field_of_other_libraries_leads_to_what_there_is() -> None:
     typed: Any = Answer(text="3", outcome="answered", checked=3)
     with pytest.raises(AttributeError, match="Did you mean output"):
         _ = typed.data
+
+
+def test_N1_a_shown_picture_gets_another_name_beside_the_users(tmp_path: Path) -> None:
+    """As where a program without a journal runs for the second time."""
+    image = pytest.importorskip("PIL.Image")
+
+    @command(effects="none")
+    def draw(colour: str) -> Any:
+        """Draw."""
+        return image.new("RGB", (4, 4), colour)
+
+    def shown(colour: str) -> str:
+        replies = [
+            f'[{{"tool": "draw", "colour": "{colour}"}}]',
+            "<|asset://a1/content/response|>",
+        ]
+        with Session(
+            ScriptedModel(replies), plugins=[draw], workspace=tmp_path
+        ) as session:
+            return session.run_sync("Draw").text
+
+    first, other = shown("red"), shown("blue")
+    assert first == "![a1, 4x4](shown/a1.png)"
+    assert other.startswith("![a1, 4x4](shown/a1-")
+    assert (shown("red"), shown("blue")) == (first, other)
+    files = sorted(path.name for path in (tmp_path / "shown").iterdir())
+    assert (len(files), files[1]) == (2, "a1.png")
+    assert image.open(tmp_path / "shown" / "a1.png").getpixel((0, 0)) == (255, 0, 0)

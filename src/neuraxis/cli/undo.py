@@ -242,7 +242,7 @@ def show_undone(undone: Undone) -> int:
         ("removed", undone.removed),
         ("kept, changed after the run (--yes restores it)", undone.changed_since),
         ("lost, its old version was pruned", undone.lost),
-        ("kept, the system refuses", undone.refused),
+        ("kept, refused by the system or blocked (undo again later)", undone.refused),
     ):
         for name in names:
             during = name in undone.changed_during

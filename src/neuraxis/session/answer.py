@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
@@ -16,6 +17,7 @@ from neuraxis.assets.json_view import to_json_value
 from neuraxis.assets.store import AssetStore
 from neuraxis.errors import ModelError, NeuraxisError, NoAnswer
 from neuraxis.execution.runtime import Runtime
+from neuraxis.formatting import sha256
 from neuraxis.messages import NOTHING_USED, CallError, Result, Usage
 from neuraxis.planning.plan import Plan
 from neuraxis.session.config import RunConfig, RunState
@@ -257,25 +259,29 @@ async def embed_assets(
     from neuraxis.execution.offload import in_thread_if
     from neuraxis.sandbox.files.call_files import CallFiles
     from neuraxis.sandbox.files.paths import FileRefused
-    from neuraxis.sandbox.files.workspace import Quota, write_bytes
+    from neuraxis.sandbox.files.workspace import Quota, read_bytes, write_bytes
 
     setting: Any = config.settings.get("files.file_bytes", Quota().file_bytes)
     quota = Quota(file_bytes=int(setting))
 
+    def write(name: str, data: bytes) -> str:
+        if config.files is None:
+            return write_bytes(config.workspace, name, data, quota=quota)
+        files = CallFiles(history=config.files, call_id="", warn=lambda text: None)
+        return files.write(name, data, quota)
+
     def save(name: str, data: bytes) -> str:
-        history = config.files
-        try:
-            if history is None:
-                written = write_bytes(config.workspace, name, data, quota=quota)
-            else:
-                call_files = CallFiles(
-                    history=history, call_id="", warn=lambda text: None
-                )
-                written = call_files.write(name, data, quota)
-        except FileRefused as error:
-            raise CannotBeShown(str(error)) from error
-        state.files.append(written)
-        return written
+        stem, _, ending = name.rpartition(".")
+        # the first name may be that of another session's object, which stays
+        for one in (name, f"{stem}-{sha256(data)[:8]}.{ending}"):
+            with suppress(FileRefused):
+                written = write(one, data)
+                state.files.append(written)
+                return written
+            with suppress(FileRefused):
+                if read_bytes(config.workspace, one, limit=len(data)) == data:
+                    return one
+        raise CannotBeShown(name)
 
     given = config.assets, save, quota.file_bytes
     return [await in_thread_if(True, embed, text, *given) for text in texts]

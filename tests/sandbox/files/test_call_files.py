@@ -97,6 +97,15 @@ def test_a_folder_with_a_file_of_somebody_else_stays_whole(tmp_path: Path) -> No
     assert '"d": the folder there holds "d/theirs"' in world.warned[0]
 
 
+def test_N1_a_script_does_not_change_a_write_protected_file(tmp_path: Path) -> None:
+    """As the file tool does not; nobody is asked in vain."""
+    world = _world(tmp_path)
+    (world.folder / "a").chmod(0o444)
+    assert {*world.way.bring_back([("a", NEW), ("n", NEW)], world.folder)} == {"n"}
+    assert not world.asked
+    assert '"a" is write-protected' in world.warned[0]
+
+
 @pytest.mark.parametrize(
     ("changed", "asked"),
     [

@@ -519,3 +519,43 @@ def test_versions_in_memory_stay_below_the_budget(tmp_path: Path) -> None:
     third = store.put([b"abc"], 3, "a.txt")
     assert (store.get(digests[1]), store.get(third)) == (None, b"abc")
     assert store.get(again) == b"12345"
+
+
+def test_N1_what_undo_could_not_restore_is_restored_later(tmp_path: Path) -> None:
+    """Something in its way, or a full disk: the run can be undone again."""
+    way, folder, events, _ = _way(tmp_path, free=True)
+    (folder / "n").write_bytes(b"old")
+    way.delete("n")
+    (folder / "n").mkdir()
+    (folder / "n/mine").write_bytes(b"mine")
+    for _ in range(2):
+        assert way.history.undo(lambda path: True).refused == ("n",)
+    later = FileHistory(folder, way.history.store)
+    later.replay(events)  # another process
+    (folder / "n/mine").unlink()
+    (folder / "n").rmdir()
+    assert later.undo().restored == ("n",)
+    assert (folder / "n").read_bytes() == b"old"
+
+
+def test_N1_undo_brings_back_names_that_differ_in_case_only(tmp_path: Path) -> None:
+    """No new file may get such a name; an old one has it."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    for name in ("n", "N"):
+        (folder / name).write_bytes(name.encode())
+    if (folder / "n").read_bytes() == b"N":
+        pytest.skip("here they are one file")
+    way.write("n", b"new", Q)
+    way.delete("N")
+    assert set(way.history.undo().restored) == {"n", "N"}
+    assert [(folder / name).read_bytes() for name in ("n", "N")] == [b"n", b"N"]
+
+
+def test_N1_undo_replaces_a_write_protected_file(tmp_path: Path) -> None:
+    """It was made so after the change, or a script had changed it so."""
+    way, folder, _, _ = _way(tmp_path, free=True)
+    (folder / "n").write_bytes(b"old")
+    way.write("n", b"new", Q)
+    (folder / "n").chmod(0o400)
+    assert way.history.undo().restored == ("n",)
+    assert (folder / "n").read_bytes() == b"old"

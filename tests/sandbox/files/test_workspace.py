@@ -404,6 +404,55 @@ def test_a_replaced_file_is_no_more_open_than_it_was(workspace: Path) -> None:
         assert target.read_text(encoding="utf-8") == "new"
 
 
+@needs_links
+def test_N1_a_replaced_file_is_open_to_the_same_people(workspace: Path) -> None:
+    """Its group can still write it, whatever the umask; as root, it keeps its owner."""
+    target = workspace / "shared.txt"
+    target.write_text("old", encoding="utf-8")
+    target.chmod(0o664)
+    if is_root := os.geteuid() == 0:
+        os.chown(target, 12345, 12346)
+    umask = os.umask(0o077)
+    try:
+        write_text(workspace, "shared.txt", "new")
+    finally:
+        os.umask(umask)
+    status = target.stat()
+    assert status.st_mode & 0o777 == 0o664
+    assert not is_root or (status.st_uid, status.st_gid) == (12345, 12346)
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="Linux only")
+def test_N1_a_replaced_file_keeps_its_labels(workspace: Path) -> None:
+    target = workspace / "a.txt"
+    try:
+        os.setxattr(target, "user.tag", b"red")
+    except OSError:
+        pytest.skip("this disk has no extended attributes")
+    write_text(workspace, "a.txt", "new")
+    assert os.getxattr(target, "user.tag") == b"red"
+
+
+@needs_links
+def test_a_file_of_a_group_that_cannot_be_kept_is_closed_to_groups(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer's own group could otherwise read what only the old one could."""
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    target = workspace / "shared.txt"
+    target.write_text("old", encoding="utf-8")
+    target.chmod(0o664)
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file to another group")
+    os.chown(target, -1, 12346)
+    monkeypatch.setattr(os, "fchown", refused)
+    write_text(workspace, "shared.txt", "new")
+    assert target.stat().st_mode & 0o777 == 0o604
+
+
 @pytest.mark.parametrize(
     ("there", "given", "words"),
     [
@@ -450,3 +499,27 @@ def test_a_folder_that_cannot_be_deleted_says_why(
     monkeypatch.setattr(os, "rmdir", refuse)
     with pytest.raises(FileRefused, match="could not be deleted: Permission denied"):
         operations.remove(workspace, "empty")
+
+
+@needs_links
+def test_N1_a_move_between_two_names_of_one_file_is_refused(workspace: Path) -> None:
+    """The system would do nothing, and both names would stay."""
+    os.link(workspace / "a.txt", workspace / "b.txt")
+    with pytest.raises(FileRefused, match=r"hard link\); delete 'a.txt' instead"):
+        operations.move(workspace, "a.txt", "b.txt", None)
+    operations.remove(workspace, "a.txt", None)
+    assert (workspace / "b.txt").read_text(encoding="utf-8") == "a"
+
+
+def test_a_move_to_another_disk_names_the_way_out(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a folder in the workspace that is a mount."""
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    monkeypatch.setattr(operations.exchange, "move", refused)
+    with pytest.raises(FileRefused, match=r"'data/a' is on another disk. Copy it"):
+        operations.move(workspace, "a.txt", "data/a", "")
+    assert (workspace / "a.txt").exists()

@@ -23,6 +23,11 @@ LISTED = 500
 READ_BYTES = 100_000_000
 _TABLES = (".csv", ".tsv", ".parquet", ".ndjson", ".jsonl")
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+_NO_TEXTS = (
+    *(".xlsx", ".xls", ".ods", ".docx", ".doc", ".odt", ".pptx", ".ppt", ".odp"),
+    *(".pdf", ".zip", ".gz", ".gif", ".bmp", ".tif", ".tiff", ".ico"),
+)
+"""Endings of files that are never a text: a program would call one damaged."""
 _SHOWN = 300
 """Maximum characters shown of a found line."""
 T = TypeVar("T")
@@ -112,9 +117,7 @@ def find_in_files(
     text: str, context: Context, folder: str = "", pattern: str = "", most: int = 100
 ) -> dict[str, Json]:
     """Find the lines that contain a text, ignoring case."""
-    listing = _guarded(
-        lambda: files.list_files(context.workspace, folder, pattern, most=20_000)
-    )
+    listing = _listing(context, folder, pattern, 20_000)
     folded, matches = text.casefold(), list[Json]()
     for name in listing.files:
         try:
@@ -180,17 +183,19 @@ def as_file(value: Any, ending: str, replaces: bytes = b"") -> bytes:
         from neuraxis.builtin.tables import frames
 
         return frames.written(frames.frame_of(value), ending, replaces)
-    if ending in _PICTURES:
+    if ending in _PICTURES and not is_frame:
         from neuraxis.builtin.images import pillow
 
         return pillow.encoded(pillow.picture_of(value), ending, 90)
-    if isinstance(value, str) and ending != ".json":
+    is_text = ending not in _NO_TEXTS
+    if isinstance(value, str) and is_text and ending != ".json":
         return value.encode()
     is_json, plain = to_json_value(value)
-    if not is_json or is_frame:
+    if not is_json or not is_text or is_frame:
         raise CommandError(
             f"A {ending or 'file without an ending'} cannot hold {type_name(value)}; "
-            "write a table to .csv, .parquet or .json, a picture to .png or .jpg."
+            "write a table to .csv, .parquet or .json, a picture to .png or .jpg, a "
+            "text to .txt or .md."
         )
     return (json.dumps(plain, ensure_ascii=False, indent=2) + "\n").encode()
 
@@ -228,9 +233,7 @@ def list_files(
     context: Context, folder: str = "", pattern: str = "", most: int = LISTED
 ) -> dict[str, Json]:
     """List files, sorted; a note says if there are more."""
-    listing = _guarded(
-        lambda: files.list_files(context.workspace, folder, pattern, most=most)
-    )
+    listing = _listing(context, folder, pattern, most)
     result: dict[str, Json] = {"files": list(listing.files)}
     if listing.more:
         result["more"] = True
@@ -240,3 +243,17 @@ def list_files(
             "larger most, or folder by folder."
         )
     return result
+
+
+def _listing(context: Context, folder: str, pattern: str, most: int) -> files.Listing:
+    """List files; warn of those whose names cannot be used."""
+    listing = _guarded(
+        lambda: files.list_files(context.workspace, folder, pattern, most=most)
+    )
+    if listing.unusable:
+        context.warn(
+            f"Left out: {counted(listing.unusable, 'more name')} of files or folders "
+            "there, which no command takes, since they hold a character such as : or "
+            "?, or are too long. The user can rename them."
+        )
+    return listing

@@ -258,14 +258,19 @@ class CallFiles(Struct, frozen=True, kw_only=True):
     def _without_blocked(
         self, given: Iterable[tuple[str, str]], not_kept: list[str]
     ) -> Iterator[tuple[str, str]]:
-        """Yield the changes, except where a folder must stay."""
+        """Yield the changes, except where what is there must stay."""
         changed = list(given)
         root = self.history.workspace
         deleted = {path for path, digest in changed if not digest}
         blocked: list[str] = []
         for path, digest in changed:
             status = operations.look(root, path) if digest else None
-            if status is None or not stat.S_ISDIR(status.st_mode):
+            if status is None:
+                continue
+            if not stat.S_ISDIR(status.st_mode):
+                if stat.S_ISREG(status.st_mode) and not status.st_mode & 0o222:
+                    not_kept.append(f"{quote(path)} is write-protected")
+                    blocked.append(path)
                 continue
             if remaining := next(_others(root, path, deleted), ""):
                 not_kept.append(

@@ -47,7 +47,7 @@ class Undone(Struct, frozen=True, kw_only=True):
     lost: tuple[str, ...] = ()
     """Not restored: their old version was pruned."""
     refused: tuple[str, ...] = ()
-    """Not restored: refused by the system, or blocked by what is there now."""
+    """Not restored yet: refused by the system, or blocked by what is there now."""
     changed_during: tuple[str, ...] = ()
     """Of `restored` and `removed`: back only to how somebody left them in the run."""
     run: int = 0
@@ -441,8 +441,8 @@ class FileHistory:
                 outcomes.setdefault("removed", []).append(path)
         for path in kept:
             restore(start[path])
-        # a run with changed files can be undone again
-        if "changed_since" not in outcomes:
+        # what is still to restore can be restored later
+        if outcomes.keys().isdisjoint(("changed_since", "refused")):
             self._undone.add(run)
             files = *outcomes.get("restored", ()), *outcomes.get("removed", ())
             self.emit(RunUndone(run=run, files=files))
@@ -477,7 +477,7 @@ class FileHistory:
         # this content was here before, so no quota applies
         workspace.write_bytes(
             self.workspace, path, data,
-            quota=workspace.UNLIMITED, before=lambda _: expected,
+            quota=workspace.UNLIMITED, before=lambda _: expected, was_there=True,
         )  # fmt: skip
         operations.set_mode(self.workspace, path, change.mode)
         self._note_written(path, change.before if change.was_own else "")

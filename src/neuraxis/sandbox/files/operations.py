@@ -143,15 +143,28 @@ def move(workspace: Path, path: str, new: str, expected: str | None = None) -> N
         parent_folder(workspace, to, create=True) as target,
     ):
         status = _regular(source, parts[-1], path)
-        if parts[:-1] != to[:-1] or parts[-1].casefold() != to[-1].casefold():
+        is_other = parts[:-1] != to[:-1] or parts[-1].casefold() != to[-1].casefold()
+        if is_other:
             check_case(target, to[-1], new)
         if lstat(target, to[-1]) is not None:
             replaced = _regular(target, to[-1], new)
             if os.path.samestat(status, replaced):
+                if (
+                    is_other and status.st_nlink > 1
+                ):  # the system would leave both names
+                    raise FileRefused(
+                        f"{path!r} and {new!r} are two names of one file (hard "
+                        f"link); delete {path!r} instead."
+                    )
                 expected = None  # only the name's case changes: nothing is replaced
         try:
             exchange.move(source, parts[-1], target, to[-1], expected, new)
         except OSError as error:
+            if error.errno == errno.EXDEV:
+                raise FileRefused(
+                    f"{path!r} could not be moved: {new!r} is on another disk. Copy it "
+                    "to there, then delete it here."
+                ) from None
             raise _failed(path, "moved", error) from None
 
 

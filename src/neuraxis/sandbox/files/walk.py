@@ -18,7 +18,13 @@ from unicodedata import normalize
 from msgspec import Struct
 
 from neuraxis.formatting import did_you_mean, nearest
-from neuraxis.sandbox.files.paths import MOST_PARTS, FileRefused, folded, is_ordinary
+from neuraxis.sandbox.files.paths import (
+    MOST_PARTS,
+    FileRefused,
+    folded,
+    is_ordinary,
+    is_reserved,
+)
 
 HAS_DIR_FDS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _NEAR = 1000
@@ -184,9 +190,12 @@ def lstat(folder: Folder, part: str) -> os.stat_result | None:
 
 
 def walk(
-    folder: Folder, prefix: tuple[str, ...]
+    folder: Folder, prefix: tuple[str, ...], unusable: list[str]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield each regular file below a folder with its size; skip links."""
+    """Yield each regular file below a folder with its size; skip links.
+
+    `unusable`: gets the names that no command takes, hidden and protected ones apart.
+    """
     try:
         with os.scandir(folder.path if folder.fd is None else folder.fd) as entries:
             names = sorted(entry.name for entry in entries)
@@ -195,6 +204,8 @@ def walk(
     for name in names:
         parts = (*prefix, name)
         if len(parts) > MOST_PARTS or not is_ordinary(name):
+            if not is_reserved(name):
+                unusable.append(name)
             continue
         try:
             status = lstat(folder, name)
@@ -210,7 +221,7 @@ def walk(
             except (FileRefused, FileNotFoundError):
                 continue
             try:
-                yield from walk(inner, parts)
+                yield from walk(inner, parts, unusable)
             finally:
                 _close(inner)
 

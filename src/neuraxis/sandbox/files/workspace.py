@@ -26,7 +26,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from neuraxis.sandbox.files import exchange
+from neuraxis.sandbox.files import attributes, exchange
 from neuraxis.sandbox.files.paths import (
     FileRefused,
     parts_of,
@@ -73,10 +73,15 @@ UNLIMITED = Quota(file_bytes=1 << 62, total_bytes=1 << 62, files=1 << 62)
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """Sorted names relative to the workspace; `more`: the list was cut."""
+    """Sorted names relative to the workspace; `more`: the list was cut.
+
+    `unusable`: how many files and folders are left out since no command takes their
+    names; hidden and protected ones are not counted.
+    """
 
     files: tuple[str, ...]
     more: bool = False
+    unusable: int = 0
 
 
 def read_bytes(workspace: Path, path: str, *, limit: int = READ_LIMIT) -> bytes:
@@ -113,6 +118,7 @@ def write_bytes(
     *,
     quota: Quota | None = None,
     before: Callable[[str], str | None] | None = None,
+    was_there: bool = False,
 ) -> str:
     """Write a file atomically and create missing folders.
 
@@ -123,6 +129,8 @@ def write_bytes(
         quota: how much may be written.
         before: called with the checked path before anything is written; it may refuse,
             and returns what may be replaced, as in `exchange`.
+        was_there: this is an old version, which comes back beside similar names and
+            over a write-protected file, too.
 
     Raises:
         FileRefused: the path, the place or the amount is not allowed.
@@ -138,8 +146,8 @@ def write_bytes(
         _check_quota(workspace, parts, len(data), limits)
     expected = None if before is None else before(shown)
     with parent_folder(workspace, parts, create=True) as folder:
-        mode = _check_target(folder, parts[-1], shown)
-        temporary = _write_new(folder, shown, data, mode)
+        replaces = _check_target(folder, parts[-1], shown, was_there=was_there)
+        temporary = _write_new(folder, parts[-1], shown, data, replaces=replaces)
         try:
             exchange.replace(folder, temporary, parts[-1], expected, shown)
             if folder.fd is not None and not expected:  # else the exchange did
@@ -173,14 +181,18 @@ def list_files(
         raise FileRefused("The pattern is too long: give something like '*.txt'.")
     if not parts and not workspace.exists():
         return Listing(files=())  # the folder does not exist before the first write
-    names: list[str] = []
+    names, unusable = list[str](), list[str]()
     with parent_folder(workspace, (*parts, "-"), create=False) as start:
-        for relative, _ in walk(start, parts):
+        for relative, _ in walk(start, parts, unusable):
             if _matches(relative, pattern):
                 names.append("/".join(relative))
                 if len(names) > most:
                     break
-    return Listing(files=tuple(sorted(names[:most])), more=len(names) > most)
+    return Listing(
+        files=tuple(sorted(names[:most])),
+        more=len(names) > most,
+        unusable=len(unusable),
+    )
 
 
 # --- text to parts -------------------------------------------------------------
@@ -296,26 +308,30 @@ def _check_quota(
                 )
 
 
-def _check_target(folder: Folder, part: str, shown: str) -> int:
-    """Return the mode of the new file: at most the replaced one's."""
-    check_case(folder, part, shown)
+def _check_target(folder: Folder, part: str, shown: str, *, was_there: bool) -> bool:
+    """Return whether a file of that name is replaced."""
+    if not was_there:
+        check_case(folder, part, shown)
     status = lstat(folder, part)
     if status is None:
-        return 0o666
+        return False
     if stat.S_ISLNK(status.st_mode):
         raise FileRefused(f"{shown!r} is a link, and links are not written through.")
     if stat.S_ISDIR(status.st_mode):
         raise FileRefused(f"{shown!r} is a folder; give the name of a file in it.")
     if not stat.S_ISREG(status.st_mode):
         raise FileRefused(f"{shown!r} is no regular file and is not overwritten.")
-    if not status.st_mode & 0o222:
+    if not (was_there or status.st_mode & 0o222):
         raise FileRefused(f"{shown!r} is write-protected.")
-    return status.st_mode & 0o666
+    return True
 
 
-def _write_new(folder: Folder, shown: str, data: bytes, mode: int) -> str:
+def _write_new(
+    folder: Folder, part: str, shown: str, data: bytes, *, replaces: bool
+) -> str:
     """Write a file under a temporary name; return that."""
     temporary = exchange.temporary_name()
+    mode = 0o600 if replaces else 0o666
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS
     try:
         fd = os.open(folder.name(temporary), flags, mode, dir_fd=folder.fd)
@@ -323,6 +339,8 @@ def _write_new(folder: Folder, shown: str, data: bytes, mode: int) -> str:
             with os.fdopen(fd, "wb") as stream:
                 stream.write(data)
                 stream.flush()
+                if replaces:  # what a model wrote is not executed by its name
+                    attributes.hand_on(folder, part, stream.fileno(), bits=0o666)
                 os.fsync(stream.fileno())
         except BaseException:
             with contextlib.suppress(OSError):

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from neuraxis.formatting import quote
-from neuraxis.sandbox.files import exchange
+from neuraxis.sandbox.files import attributes, exchange
 from neuraxis.sandbox.files.paths import FileRefused
 from neuraxis.sandbox.files.versions import digest_of
 from neuraxis.sandbox.files.walk import Folder
@@ -237,16 +237,22 @@ def _replace(
     at: str,
     back: _CopyBack,
 ) -> None:
-    """Replace a changed file by renaming; keep its owner and mode."""
-    owner = (*_owner(folder), 0o644)
+    """Replace a changed file by renaming; keep its attributes."""
+    old = None
     with suppress(FileNotFoundError):
         old = os.stat(name, dir_fd=workspace, follow_symlinks=False)
-        if stat.S_ISREG(old.st_mode):
-            owner = (*_owner(old), stat.S_IMODE(old.st_mode) & 0o777)
+    replaces = old is not None and stat.S_ISREG(old.st_mode)
+    mode = 0o600 if replaces else 0o644
     new = exchange.temporary_name()
     try:
-        copy_file(copy, name, workspace, new, owner)
-    except OSError:
+        copy_file(copy, name, workspace, new, (*_owner(folder), mode))
+        if replaces:
+            file = os.open(new, READ, dir_fd=workspace)
+            try:
+                attributes.hand_on(_open(workspace), name, file)
+            finally:
+                os.close(file)
+    except (OSError, FileRefused):
         with suppress(OSError):
             os.unlink(new, dir_fd=workspace)
         raise
