@@ -149,9 +149,7 @@ def move(workspace: Path, path: str, new: str, expected: str | None = None) -> N
         if lstat(target, to[-1]) is not None:
             replaced = _regular(target, to[-1], new)
             if os.path.samestat(status, replaced):
-                if (
-                    is_other and status.st_nlink > 1
-                ):  # the system would leave both names
+                if is_other and status.st_nlink > 1:  # both names would stay
                     raise FileRefused(
                         f"{path!r} and {new!r} are two names of one file (hard "
                         f"link); delete {path!r} instead."
