@@ -44,6 +44,8 @@ def here(tmp_path: Path) -> Path:
     [
         (("new", "mine"), 2, "Did you mean: neuraxis plugins new"),
         (("fetch",), 2, "Did you mean: neuraxis models fetch"),
+        (("plugins", "new", "1st"), 2, "with no digit first"),
+        (("run", "-p", "", "hi"), 2, 'plugin "": not a file, a folder or a known'),
         (("call", "-p", "right", "greet", "Ada"), 2, "such as --person Ada"),
         (("call", "-p", "right", "greet", "person=Ada"), 2, "such as --person Ada"),
         (
@@ -146,3 +148,17 @@ def test_a_request_without_quotes_is_told_of_them(tmp_path: Path) -> None:
     done = neuraxis("run", "hi", "there", cwd=tmp_path)
     assert done.returncode == 2
     assert 'Put the request in quotes: neuraxis run "hi there"' in done.stderr
+
+
+def test_a_plugin_of_a_file_is_told_with_the_file(tmp_path: Path) -> None:
+    """With two files, a variable and `-p`, nobody knew which one named it."""
+    text = 'plugins = ["nope", "neuraxis:nope"]\n'
+    for name in ("nope", "neuraxis:nope"):
+        (tmp_path / "neuraxis.toml").write_text(text, encoding="utf-8")
+        done = neuraxis("run", "hi", cwd=tmp_path)
+        assert "neuraxis.toml: plugin " in done.stderr, name
+        assert name in done.stderr
+        assert done.returncode == 2
+        text = text.replace('"nope", ', "")
+    done = neuraxis("run", "-p", "other", "hi", cwd=tmp_path)
+    assert 'neuraxis: plugin "other": ' in done.stderr
