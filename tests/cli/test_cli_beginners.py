@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -162,3 +164,26 @@ def test_a_plugin_of_a_file_is_told_with_the_file(tmp_path: Path) -> None:
         text = text.replace('"nope", ', "")
     done = neuraxis("run", "-p", "other", "hi", cwd=tmp_path)
     assert 'neuraxis: plugin "other": ' in done.stderr
+
+
+def test_a_folder_that_was_deleted_is_told(tmp_path: Path) -> None:
+    """It was "system error: [Errno 2] No such file or directory"."""
+    text = 'mkdir gone; cd gone; rmdir ../gone; "$0" -m neuraxis run hi'
+    done = subprocess.run(
+        ["sh", "-c", text, sys.executable],
+        cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert "the current folder does not exist any more" in done.stderr
+    assert done.returncode == 5
+
+
+def test_what_a_failed_call_returned_is_shown(tmp_path: Path) -> None:
+    """Of a script that failed there was its exit code, not what it had written."""
+    (tmp_path / "neuraxis-workspace").mkdir()
+    code = "print('half way')\n1/0\n"
+    (tmp_path / "neuraxis-workspace/z.py").write_text(code, encoding="utf-8")
+    call = ("call", "--journal", "memory", "EXECUTE_PYTHON_FILE", "--file_path", "z.py")
+    done = neuraxis(*call, cwd=tmp_path)
+    assert "half way" in done.stdout
+    assert "ZeroDivisionError" in done.stderr
+    assert done.returncode == 1

@@ -220,6 +220,8 @@ def _print(
     if as_json:
         echo_json(result_json(result))
     elif result.error is not None:
+        if result.value is not None:  # such as what a script wrote before it failed
+            print_value(result.value)
         why = _why(result.error, [name for name, _ in pairs], names)
         echo(f"neuraxis: {why}{_place(result.exception)}", err=True)
     else:
