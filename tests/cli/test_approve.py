@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,17 @@ def test_undo_is_asked_by_its_name() -> None:
     call: dict[str, Any] = {"plugin": "", "command": "undo", "arguments": {}}
     asked = ApprovalAsked(id="", call=call, reason="a.md was changed")
     assert approve.question(asked).startswith("? undo wants to run\n")
+
+
+def test_a_signal_or_a_terminal_that_is_gone_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`termios.error` is no OSError: the question was denied with a traceback."""
+    termios = pytest.importorskip("termios")
+
+    def interrupted(*_: object) -> None:
+        raise termios.error(4, "Interrupted system call")
+
+    monkeypatch.setattr(termios, "tcflush", interrupted)
+    with open(os.devnull, encoding="utf-8") as source:
+        approve._forget_typed(source)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,12 @@ def here(tmp_path: Path) -> Path:
     [
         (("new", "mine"), 2, "Did you mean: neuraxis plugins new"),
         (("fetch",), 2, "Did you mean: neuraxis models fetch"),
+        (("plugins", "new", "1st"), 2, "with no digit first"),
+        (("run", "-m", "http://[::1/v1#x", "hi"), 2, "not a URL: Invalid IPv6 URL"),
+        (("plugins", "add", "http://[::1/x"), 2, "http://[::1/x: not a URL: "),
+        (("plugins", "add", "--mcp", "http://[::1/x"), 2, "and a host, got"),
+        (("run", "-m", "vertex:x", "hi"), 2, "vertex.project or GOOGLE_CLOUD_PROJECT"),
+        (("run", "-p", "", "hi"), 2, 'plugin "": not a file, a folder or a known'),
         (("call", "-p", "right", "greet", "Ada"), 2, "such as --person Ada"),
         (("call", "-p", "right", "greet", "person=Ada"), 2, "such as --person Ada"),
         (
@@ -146,3 +154,40 @@ def test_a_request_without_quotes_is_told_of_them(tmp_path: Path) -> None:
     done = neuraxis("run", "hi", "there", cwd=tmp_path)
     assert done.returncode == 2
     assert 'Put the request in quotes: neuraxis run "hi there"' in done.stderr
+
+
+def test_a_plugin_of_a_file_is_told_with_the_file(tmp_path: Path) -> None:
+    """With two files, a variable and `-p`, nobody knew which one named it."""
+    text = 'plugins = ["nope", "neuraxis:nope"]\n'
+    for name in ("nope", "neuraxis:nope"):
+        (tmp_path / "neuraxis.toml").write_text(text, encoding="utf-8")
+        done = neuraxis("run", "hi", cwd=tmp_path)
+        assert "neuraxis.toml: plugin " in done.stderr, name
+        assert name in done.stderr
+        assert done.returncode == 2
+        text = text.replace('"nope", ', "")
+    done = neuraxis("run", "-p", "other", "hi", cwd=tmp_path)
+    assert 'neuraxis: plugin "other": ' in done.stderr
+
+
+def test_a_folder_that_was_deleted_is_told(tmp_path: Path) -> None:
+    """It was "system error: [Errno 2] No such file or directory"."""
+    text = 'mkdir gone; cd gone; rmdir ../gone; "$0" -m neuraxis run hi'
+    done = subprocess.run(
+        ["sh", "-c", text, sys.executable],
+        cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert "the current folder does not exist any more" in done.stderr
+    assert done.returncode == 5
+
+
+def test_what_a_failed_call_returned_is_shown(tmp_path: Path) -> None:
+    """Of a script that failed there was its exit code, not what it had written."""
+    (tmp_path / "neuraxis-workspace").mkdir()
+    code = "print('half way')\n1/0\n"
+    (tmp_path / "neuraxis-workspace/z.py").write_text(code, encoding="utf-8")
+    call = ("call", "--journal", "memory", "EXECUTE_PYTHON_FILE", "--file_path", "z.py")
+    done = neuraxis(*call, cwd=tmp_path)
+    assert "half way" in done.stdout
+    assert "ZeroDivisionError" in done.stderr
+    assert done.returncode == 1

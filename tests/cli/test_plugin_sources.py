@@ -12,7 +12,7 @@ from bridges.mcp_client.servers import SERVER
 from bridges.openapi_client.documents import PETS
 from cli_process import neuraxis
 from neuraxis.cli.options import Choices, plugin_sources
-from neuraxis.cli.plugin_sources import add_to_settings, source_text
+from neuraxis.cli.plugin_sources import add_to_settings, load_all, source_text
 from neuraxis.errors import ConfigError
 from neuraxis.settings import load
 
@@ -216,3 +216,15 @@ def test_check_reads_a_skill_and_goes_on_after_an_empty_folder(tmp_path: Path) -
     assert "empty: expected a folder with a config.yaml" in done.stderr
     assert "say_hello is valid" in done.stdout
     assert "hello: hello is valid" in done.stdout
+
+
+def test_a_file_without_a_server_that_works_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`plugins check` found nothing wrong with it, and `list` nothing in it."""
+    monkeypatch.chdir(tmp_path)
+    servers = {"shop": {"url": "ftp://x.example/"}}
+    Path("s.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    loaded, errors = load_all(["mcp:s.json"])
+    assert loaded == []
+    assert "shop: url: expected http:// or https://" in str(errors[0])

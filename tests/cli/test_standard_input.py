@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -12,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from neuraxis.assets import attachments
+from neuraxis.cli.standard_input import read_lines, read_text
+from neuraxis.errors import ConfigError
 from neuraxis.events import to_json
 from neuraxis.journal import open_journal
 from neuraxis.specs import Json
@@ -180,3 +184,50 @@ def test_a_closed_stream_is_an_empty_one(
     assert done.stdout.count("Said.") == (
         closed != ">&-" and (command, closed) != ("chat", "<&-")
     )
+
+
+def _type(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", stream)
+
+
+@pytest.mark.parametrize(
+    "data", [b"caf\xc3\xa9\r\n", b"caf\xe9\n", "caf\u00e9\n".encode("utf-16")]
+)
+def test_piped_text_is_read_as_a_file_is(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was an internal error, or half a character, or a question mark."""
+    _type(monkeypatch, data)
+    assert read_text() == "caf\u00e9\n"
+
+
+def test_piped_lines_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line of a chat."""
+    _type(monkeypatch, b"caf\xe9\r\nth\xc3\xa9\nlast")
+    assert list(read_lines()) == ["caf\u00e9\n", "th\u00e9\n", "last"]
+
+
+def test_piped_bytes_that_are_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor an endless pipe, such as `yes | neuraxis run`."""
+    monkeypatch.setattr(attachments, "MOST_BYTES", 100)
+    for data, said in (
+        (b"\0\xff", "got bytes that are no text"),
+        (b"y" * 101, "large"),
+    ):
+        for read in (read_text, lambda: list(read_lines())):
+            _type(monkeypatch, data)
+            with pytest.raises(ConfigError, match=said):
+                read()
+
+
+def test_a_request_in_another_encoding(tmp_path: Path) -> None:
+    """A pipe of Windows-1252 was an internal error where the locale is UTF-8."""
+    _script(tmp_path, "Said.")
+    for words in (["run", "-"], ["chat"]):
+        done = subprocess.run(
+            [*_RUN[:3], *words, *_RUN[4:]],
+            cwd=tmp_path, input=b"caf\xe9\n", capture_output=True, timeout=30,
+            env={**_environ(tmp_path), "PYTHONIOENCODING": "utf-8:strict"}, check=False,
+        )  # fmt: skip
+        assert done.stdout == b"Said.\n", done.stderr

@@ -200,10 +200,11 @@ def _forget_typed(source: IO[str]) -> None:
     """Drop what was typed before the question was shown."""
     try:
         import termios
-
+    except ImportError:
+        return  # Windows
+    # The terminal is gone, or a signal that ends the run came meanwhile.
+    with contextlib.suppress(termios.error, OSError, ValueError):
         termios.tcflush(source.fileno(), termios.TCIFLUSH)
-    except (ImportError, OSError, ValueError):
-        return  # Windows, or no terminal.
 
 
 async def _line(source: IO[str]) -> str:

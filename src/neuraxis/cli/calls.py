@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,6 +23,7 @@ from neuraxis.cli.options import (
     session_options,
     to_load,
 )
+from neuraxis.cli.standard_input import read_text
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import ConfigError
 from neuraxis.formatting import did_you_mean, listed, nearest
@@ -220,6 +220,8 @@ def _print(
     if as_json:
         echo_json(result_json(result))
     elif result.error is not None:
+        if result.value is not None:  # such as what a script wrote before it failed
+            print_value(result.value)
         why = _why(result.error, [name for name, _ in pairs], names)
         echo(f"neuraxis: {why}{_place(result.exception)}", err=True)
     else:
@@ -471,6 +473,6 @@ def _read_strictly(typed: dict[str, Any], spec: CommandSpec) -> dict[str, Any]:
 
 def _read(name: str, value: str) -> str:
     if value == "@-":
-        return sys.stdin.read()
+        return read_text()
     after = f". A text that begins with @ is written @{value}"
     return read_file(value[1:], f"--{name} @", after)

@@ -24,6 +24,7 @@ from neuraxis.cli.options import (
 )
 from neuraxis.cli.run import ask, open_session, question_lines
 from neuraxis.cli.signals import cancelled_by_signals, run_to_end
+from neuraxis.cli.standard_input import read_lines
 from neuraxis.errors import ConfigError, NeuraxisError
 from neuraxis.formatting import why_unusable
 
@@ -118,7 +119,7 @@ def chat(resume: bool, session_id: str | None, **options: Any) -> int:
                 echo(f"> {_cut(request)}\n{_cut(answer)}", err=True)
             _talk(talk)
             return 0
-        for line in sys.stdin:
+        for line in read_lines():
             if line.strip().split(" ")[0] in _END:
                 break
             talk.take(line.strip())

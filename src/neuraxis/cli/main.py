@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
         _print_error(str(error))
         code = exit_code(error)
     except OSError as error:
-        _print_error(f"system error: {error}")
+        _print_error(f"system error: {error}{_lost_folder()}")
         code = 5
     except Exception as error:  # noqa: BLE001 - the last place before a traceback
         _print_error(
@@ -124,6 +124,15 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(code, int) and code:
             signals.leave(code)  # a limit may have left a command in a thread
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _lost_folder() -> str:
+    """Return what to do if the current folder was deleted."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "; the current folder does not exist any more: change to another one"
+    return ""
 
 
 def _suggest_option(error: click.ClickException) -> None:

@@ -400,17 +400,19 @@ def make_session(
             else:
                 session = Session.open(resume, **arguments)
         except ConfigError as error:
-            raise _with_source(error, settings, choices.yes_to) from None
+            raise _with_source(error, settings, choices) from None
     _warn_of_unused(told_here, session)
     return session
 
 
 def _with_source(
-    error: ConfigError, settings: Settings, yes_to: Sequence[str]
+    error: ConfigError, settings: Settings, choices: Choices
 ) -> ConfigError:
     """Name the option, file or variable that the session refused."""
+    from neuraxis.settings import items_of
+
     message = str(error)
-    for pattern in yes_to:
+    for pattern in choices.yes_to:
         if message.startswith(begins := _in_policy(pattern)):
             return ConfigError(f"--yes-to {pattern}{message.removeprefix(begins)}")
     for key, begins in (("dialect", "dialect:"), ("model", "model ")):
@@ -418,6 +420,10 @@ def _with_source(
         from_line = setting is None or setting.source == "command line"
         if message.startswith(begins) and setting and not from_line:
             return ConfigError(f"{setting.source}: {message}")
+    for item in map(str, items_of(settings.get("plugins", []))):
+        begun = message.startswith((f"plugin {quote(item)}:", f"plugin {item!r}:"))
+        if begun and item not in choices.plugin:
+            return ConfigError(f"{settings.values['plugins'].source}: {message}")
     return error
 
 

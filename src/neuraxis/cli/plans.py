@@ -20,6 +20,7 @@ from neuraxis.cli.options import (
     session_options,
     to_load,
 )
+from neuraxis.cli.standard_input import read_text
 from neuraxis.cli.standard_output import answers_alone
 from neuraxis.errors import StorageError
 from neuraxis.formatting import counted, in_seconds, why_unusable
@@ -176,7 +177,7 @@ def _read(file: Path) -> SavedPlan:
     from neuraxis.planning.load import read_plan
 
     if str(file) == "-":
-        return read_plan(sys.stdin.read(), "standard input")
+        return read_plan(read_text(), "standard input")
     return read_plan(read_file(file), str(file))
 
 

@@ -61,6 +61,9 @@ def load_all(sources: Sequence[str]) -> tuple[list[Any], list[ManifestError]]:
             continue
         finally:
             source.close_plugins()
+        if not opened:  # such as a file whose only server has a wrong address
+            said = "; ".join(getattr(source, "problems", ()))
+            errors.append(error_of(text, said or "it names no plugin"))
         for plugin in opened:
             if plugin.spec.listed:
                 plugins.append(plugin)

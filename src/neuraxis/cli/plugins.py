@@ -294,7 +294,8 @@ def new(folder: str, skill: bool) -> int:
     name = target.name.replace("-", "_")
     if not name.isidentifier():
         raise ConfigError(
-            f"{target.name!r}: expected a plugin's name of letters, digits, _ and -"
+            f"{target.name!r}: expected a plugin's name of letters, digits, _ and -, "
+            "with no digit first"
         )
     if target.exists():
         raise ConfigError(f"{folder}: it already exists; name another folder")

@@ -19,7 +19,7 @@ from neuraxis.cli.options import (
     settings_of,
 )
 from neuraxis.cli.plans import check_folder, keep_plan
-from neuraxis.cli.standard_input import attach_piped
+from neuraxis.cli.standard_input import attach_piped, read_text
 from neuraxis.cli.standard_output import answers_alone, kept_for_answers, stdout
 from neuraxis.errors import ConfigError
 
@@ -160,7 +160,7 @@ def _piped(request: str | None) -> str:
         raise ConfigError(
             "there is no request: write it after `run` in quotes, or pipe it in"
         )
-    return sys.stdin.read()
+    return read_text()
 
 
 def open_session(

@@ -1,4 +1,4 @@
-"""Piped standard input, attached to a request."""
+"""Standard input: the text of a request, or attached to one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import select
 import stat
 import sys
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 from neuraxis.cli.display.text import echo
@@ -17,6 +18,25 @@ if TYPE_CHECKING:
 FIRST_BYTE_SECONDS = 1.0
 """Seconds that a pipe has for its first byte, where nobody asked for it."""
 NAME = "standard input"
+
+
+def read_text() -> str:
+    """Return the text on standard input.
+
+    Raises:
+        ConfigError: it is too large, or no text.
+    """
+    return _text(_at_most(sys.stdin.buffer.read))
+
+
+def read_lines() -> Generator[str]:
+    """Yield each line on standard input.
+
+    Raises:
+        ConfigError: a line is too long, or no text.
+    """
+    while data := _at_most(sys.stdin.buffer.readline):
+        yield _text(data)
 
 
 def attach_piped(session: Session, *, is_asked_for: bool) -> str | None:
@@ -57,14 +77,28 @@ def _read(*, is_asked_for: bool) -> bytes:
             err=True,
         )
         return b""
+    return _at_most(sys.stdin.buffer.read)
+
+
+def _at_most(read: Callable[[int], bytes]) -> bytes:
     from neuraxis.assets.attachments import MOST_BYTES
 
-    data = sys.stdin.buffer.read(MOST_BYTES + 1)
+    data = read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise ConfigError(
-            f"{NAME} is too large: at most {MOST_BYTES} bytes can be attached"
-        )
+        raise ConfigError(f"{NAME} is too large: at most {MOST_BYTES} bytes are read")
     return data
+
+
+def _text(data: bytes) -> str:
+    from neuraxis.parsing.encodings import text_of
+
+    decoded = text_of(data)
+    if decoded is None:
+        raise ConfigError(
+            f"{NAME}: expected text in UTF-8, UTF-16, UTF-32 or Windows-1252, got "
+            "bytes that are no text"
+        )
+    return decoded[0].replace("\r\n", "\n")
 
 
 def _has_begun(descriptor: int) -> bool:

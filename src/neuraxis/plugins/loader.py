@@ -73,7 +73,7 @@ def load_plugin(
     points = {point.name: point for point in installed()}
     if name in points:
         return _entry_point(points[name], secrets)
-    if _exists(name):
+    if name and _exists(name):
         short = (Path(name).expanduser() / "config.yml").is_file()
         raise ConfigError(
             f"{name}: expected a folder with a {FILE_NAME}, a manifest, or a .py file"

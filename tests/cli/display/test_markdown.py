@@ -105,3 +105,22 @@ def test_other_text_breaks_between_words(monkeypatch: pytest.MonkeyPatch) -> Non
     assert " ".join(lines).split() == text.split()
     assert len(lines) > 2
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Use** List<String> for <your-name>",
+        "# T\n\n<div>hello <span>world</span></div>",
+        "- a\n- <!-- a note -->",
+        "**Pictures** ![pic](http://e.org/p.png)",
+        "**Sources**\n\n[1]: http://e.org/s",
+        "> " * 25 + "deep",
+        "".join("  " * depth + f"- item{depth}\n" for depth in range(30)),
+    ],
+)
+def test_no_word_is_left_out(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HTML, pictures, references and deep nesting vanished from the answer."""
+    seen = inert(_seen(text, monkeypatch))
+    words = re.findall(r"[\w<>]*\w[\w<>]*", text)
+    assert [word for word in words if word not in seen] == []

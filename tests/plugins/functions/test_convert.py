@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from neuraxis.assets.json_view import to_json_value
 from neuraxis.errors import CommandError
+from neuraxis.plugins.functions.caller import caller_of
 from neuraxis.plugins.functions.convert import converter, is_plain
 from neuraxis.plugins.functions.hints import Defs, inlined, schema_of
 from neuraxis.plugins.functions.unknown_keys import unknown_keys
@@ -492,3 +493,11 @@ def test_a_class_is_checked_whatever_its_name_and_brackets(
     convert = converter(hint)
     assert convert is not None
     assert convert(value) == made
+
+
+def test_a_function_keeps_its_name() -> None:
+    """A log line after Ctrl-C named it `_converting.<locals>.run`."""
+
+    def wait(until: dt.datetime) -> None: ...
+
+    assert caller_of(wait).run.__qualname__ == wait.__qualname__

@@ -137,7 +137,7 @@ def taken_by(source: str) -> str:
 def suggested_name(text: str) -> str:
     """Return a plugin name for a command or a URL: `filesystem`, `example_com`."""
     if text.startswith(("http://", "https://")):
-        host = urlsplit(text).hostname or "server"
+        host = _host(text) or "server"
         return _identifier("_".join(host.removeprefix("www.").split(".")))
     words = [word for word in shlex.split(text) if not word.startswith("-")]
     candidates = [word for word in words if word.rpartition("/")[2] not in _RUNNERS]
@@ -266,12 +266,21 @@ def _server(name: str, entry: Mapping[str, Json], place: str) -> ServerConfig | 
         effects=cast("dict[str, EffectKind]", effects),
         takes=found[0] if (found := _TAKEN.search(repr(entry))) else "",
     )
-    if config.url and urlsplit(config.url).scheme not in ("http", "https"):
+    if config.url and not _host(config.url):
         got = describe_given(config.url)
-        return f"{place}: url: expected http:// or https://, got {got}"
+        return f"{place}: url: expected http:// or https:// and a host, got {got}"
     if lacking:
         return f"{place}: not set in the environment: {', '.join(sorted(set(lacking)))}"
     return config
+
+
+def _host(url: str) -> str:
+    """Return the host of a web address; empty: the text is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half a bracket
+        return ""
+    return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
 
 
 def wrong_effects(given: Any) -> str:

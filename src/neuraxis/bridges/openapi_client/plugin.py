@@ -139,9 +139,16 @@ def from_name(text: str) -> ReadSource:
 
 
 def _hosts(*named: object) -> list[str]:
-    """Return the hosts that the user named: they may be private."""
+    """Return the hosts that the user named: they may be private.
+
+    Raises:
+        ConfigError: an address has half a bracket.
+    """
     texts = [item for item in named if isinstance(item, str) and is_url(item)]
-    return [host for text in texts if (host := urlsplit(text).netloc)]
+    try:
+        return [host for text in texts if (host := urlsplit(text).netloc)]
+    except ValueError as error:
+        raise ConfigError(f"{' or '.join(texts)}: not a URL: {error}") from error
 
 
 def _schemas(document: Document, notes: Notes) -> Schemas:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from neuraxis.cli.display.text import columns, folded, inert
 from neuraxis.cli.standard_output import stdout
+
+if TYPE_CHECKING:
+    from neuraxis.cli.display.markdown_tables import Markdown
 
 _MARKDOWN = re.compile(
     r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,9}[.)] |\||>|```|~~~)|\*\*[^\s*]|`[^`\n]", re.M
@@ -37,7 +41,8 @@ def print_markdown(text: str, *, after: bool = False) -> None:
     """
     text = inert("\n" * after + text.strip("\n"))
     out = stdout()
-    if not out.isatty() or not _MARKDOWN.search(text):
+    rendered = _rendered(text) if out.isatty() else None
+    if rendered is None:
         if out.isatty():
             text = "\n".join(folded(text, columns(), indented=0))
         out.write(f"{text}\n")
@@ -49,10 +54,7 @@ def print_markdown(text: str, *, after: bool = False) -> None:
     from rich.console import Console  # slow to import
     from rich.segment import Segment, Segments
 
-    from neuraxis.cli.display.markdown_tables import Markdown
-
     console = Console(file=out, highlight=False)
-    rendered = Markdown(_with_breaks(text), hyperlinks=False, code_theme="ansi_dark")
     lines = console.render_lines(rendered, pad=False)
     # a list or table brings blank lines of its own
     for end in (0, -1):
@@ -63,6 +65,16 @@ def print_markdown(text: str, *, after: bool = False) -> None:
     console.print(
         Segments(Segment(inert(part.text), part.style, part.control) for part in parts)
     )
+
+
+def _rendered(text: str) -> Markdown | None:
+    """Return a text as Markdown; None: the text is shown unchanged."""
+    if not _MARKDOWN.search(text):
+        return None
+    from neuraxis.cli.display.markdown_tables import Markdown  # imports rich
+
+    rendered = Markdown(_with_breaks(text))
+    return None if rendered.is_cut else rendered
 
 
 def _with_breaks(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+from markdown_it import MarkdownIt
 from rich import box, markdown
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
@@ -60,9 +61,22 @@ class _Table(markdown.TableElement):
 
 
 class Markdown(markdown.Markdown):
-    """Markdown text whose tables fit the terminal."""
+    """Markdown text whose tables fit the terminal.
+
+    Nothing of the text is left out: what looks like HTML, such as `List<int>`, and
+    references to addresses in other blocks are shown as they are written.
+    """
 
     elements: ClassVar[dict[str, type[markdown.MarkdownElement]]] = {
         **markdown.Markdown.elements,
         "table_open": _Table,
     }
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", hyperlinks=False, code_theme="ansi_dark")
+        parser = MarkdownIt("commonmark", {"html": False})
+        parser.enable(["strikethrough", "table"]).disable(["image", "reference"])
+        self.parsed = parser.parse(text)
+        deepest = parser.options.maxNesting - 1
+        self.is_cut = any(token.level >= deepest for token in self.parsed)
+        """Whether the text is nested so deep that its end may be missing."""

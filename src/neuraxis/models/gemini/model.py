@@ -91,6 +91,7 @@ def vertex_provider(settings: Settings) -> Provider:
         key_env=VERTEX_TOKEN,
         url_env="VERTEX_BASE_URL",
         path="/v1",
+        or_else=", or the project in vertex.project or GOOGLE_CLOUD_PROJECT",
     )
 
 

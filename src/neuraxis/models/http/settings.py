@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from urllib.parse import SplitResult, urldefrag, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct
 
@@ -163,6 +163,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     url_env: str
     path: str = "/v1"
     """Default path for a base URL without one."""
+    or_else: str = ""
+    """What gives the address instead, for the error message."""
 
 
 OPENAI = Provider(section="openai", url=DEFAULT_URL, key_env=KEY_ENV, url_env=URL_ENV)
@@ -254,7 +256,7 @@ def named_endpoint(
     if not url:
         raise ConfigError(
             f"{section}:{name}: expected the server's address in {section}.base_url "
-            f"or {provider.url_env}, got none"
+            f"or {provider.url_env}{provider.or_else}, got none"
         )
     if not trusted:
         return Endpoint(
@@ -297,7 +299,7 @@ def _is_projects_choice(base: str, settings: Settings) -> bool:
     if not settings.is_of_project("model") or not isinstance(model, str):
         return False
     try:
-        return _origin(base_url(urldefrag(model)[0], "model")) == _origin(base)
+        return _origin(base_url(model.partition("#")[0], "model")) == _origin(base)
     except ConfigError:
         return False
 

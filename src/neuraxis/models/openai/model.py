@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from urllib.parse import urldefrag
 
 from neuraxis.errors import ConfigError
 from neuraxis.messages import Prompt
@@ -78,7 +77,7 @@ from_azure_name = partial(named_model, "azure", AZURE, chat_wire)
 
 def from_url(url: str, settings: Settings) -> HttpModel:
     """Return the model of `http(s)://HOST/v1#NAME`."""
-    address, name = urldefrag(url)
+    address, _, name = url.partition("#")
     if not name:
         raise ConfigError(
             f"model {url!r}: expected the model's name after a #, such as "

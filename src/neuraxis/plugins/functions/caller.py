@@ -395,6 +395,8 @@ def _converting(
             converted.append(arguments.pop(name, parameters.defaults.get(name)))
         return function(*converted, **arguments)
 
+    # messages name the command's function
+    run.__qualname__ = getattr(function, "__qualname__", "")
     return run
 
 
