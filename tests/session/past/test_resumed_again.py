@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Policy, Rule, Session, command
-from neuraxis.events import MessageSent, SessionFinished
+from neuraxis.events import CallStarted, MessageSent, SessionFinished
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
 from neuraxis.settings import Settings
@@ -144,6 +144,34 @@ def test_a_stored_result_is_shown_as_if_the_plan_had_not_waited(
         other.run_sync("pay them")
         assert other.history[-2].content == waited
     assert '"count":3' in waited
+
+
+@pytest.mark.parametrize("dialect", ["intents", "native"])
+def test_R4_an_unknown_outcome_is_told_once_and_the_history_stays(
+    tmp_path: Path, dialect: str
+) -> None:
+    """The approved call was cut off: each later process has the same conversation."""
+    given = {"dialect": dialect, "plugins": [pay, note]}
+    reply: Any = json.dumps(
+        [{"tool": "pay", "to": "ann"}, {"tool": "note", "text": "x"}]
+    )
+    if dialect == "native":
+        calls = (
+            NativeCall(id="n1", name="pay", arguments='{"to": "ann"}'),
+            NativeCall(id="n2", name="note", arguments='{"text": "x"}'),
+        )
+        reply = ScriptedReply(tool_calls=calls, finish_reason="tool_calls")
+    with session(tmp_path, reply, **given) as first:
+        first.run_sync("go")
+        first.approve("a1")
+        names: Any = {"id": "a1", "plugin": "pay", "command": "pay", "tool": "pay"}
+        begun = CallStarted(**names, arguments={"to": "ann"}, effects="once")
+        first.journal.append("s", begun, durable=True)  # and the process was killed
+    with session(tmp_path, "I see.", **given) as second:
+        assert second.resume_sync().calls[0].status == "failed"
+        told = [(message.role, message.content) for message in second.history]
+    with session(tmp_path, **given) as third:
+        assert [(message.role, message.content) for message in third.history] == told
 
 
 @pytest.mark.parametrize("kind", [MessageSent, SessionFinished])
