@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Policy, Rule, Session, command
-from neuraxis.events import CallStarted, MessageSent, SessionFinished
+from neuraxis.events import CallFinished, CallStarted, MessageSent, SessionFinished
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
 from neuraxis.settings import Settings
@@ -144,6 +144,22 @@ def test_a_stored_result_is_shown_as_if_the_plan_had_not_waited(
         other.run_sync("pay them")
         assert other.history[-2].content == waited
     assert '"count":3' in waited
+
+
+def test_R4_a_loop_that_waits_has_not_ended(tmp_path: Path) -> None:
+    """Its end is reported once: when its plan has gone on."""
+    loop = {"tool": "pay", "$for_each": ["ann", "bob"], "to": "{{ item }}"}
+    rule = Rule(verdict="ask", target="pay.*", arguments={"to": "bob"}, reason="bob")
+    policy = Policy(rules=[rule], default="allow")
+    with session(tmp_path, json.dumps([loop]), "ok", policy=policy) as one:
+        assert one.run_sync("go").outcome == "waiting"
+        assert DONE == ["pay ann"]
+        one.approve("a1")
+        (loop_result,) = one.resume_sync().calls
+        assert loop_result.value == ["paid ann", "paid bob"]
+        events = [entry.event for entry in one.journal.read("s")]
+    ends = [event.id for event in events if isinstance(event, CallFinished)]
+    assert ends == ["a1.0", "a1.1", "a1"]
 
 
 @pytest.mark.parametrize("dialect", ["intents", "native"])
