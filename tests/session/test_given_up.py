@@ -97,20 +97,21 @@ async def test_R7_the_log_names_the_command_that_ended_late(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever its arguments are converted by."""
-    release = threading.Event()
+    release, ended = threading.Event(), threading.Event()
 
     @command(effects="once", time_limit=0.05)
     def pay(day: date) -> None:
         """Pay."""
         release.wait(20)
+        ended.set()
 
     with Session(model=ScriptedModel([]), plugins=[pay], workspace=tmp_path) as session:
         arguments: Any = {"day": "2026-01-31"}
         call = Call(id="1", plugin=None, command="pay", arguments=arguments)
         assert (await session.call(call)).status == "failed"
         release.set()
-        while "discarded" not in caplog.text:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(ended.wait, 10)
+        await asyncio.sleep(0.05)
     assert "pay returned" in caplog.text
     assert "_converting" not in caplog.text
 
