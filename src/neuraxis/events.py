@@ -134,9 +134,11 @@ class CallProgress(Struct, frozen=True, kw_only=True, gc=False):
 class CallFinished(Struct, frozen=True, kw_only=True, gc=False):
     """A command ended, was skipped, or its outcome is unknown.
 
-    One for each call, also if it was retried; another if a person or the plugin
-    answers for an outcome that was unknown. A read-only step that ran early is reported
-    as done once all steps before it are done, or as skipped if one of them fails.
+    One for each call, also if it was retried; none if the process was killed, and
+    another if a person or the plugin answers for an outcome that was unknown, or if
+    `resume` runs a call again that was stopped. A read-only step that ran early is
+    reported as done once all steps before it are done, or as skipped if one of them
+    fails.
     """
 
     id: str

@@ -274,3 +274,32 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
             each.content for each in found if isinstance(each, MessageSent)
         ] == texts
     journal.close()
+
+
+def test_R1_a_session_that_outlives_its_interpreter_says_nothing(
+    tmp_path: Path,
+) -> None:
+    """A hook of the program holds its module, and so the session, to the end."""
+    assert (
+        _python(
+            """
+        import sys
+        import time
+        from neuraxis import Session
+        from neuraxis.settings import Settings
+        from neuraxis.testing import ScriptedModel
+
+        session = Session(
+            ScriptedModel(["Yes."]),
+            journal=sys.argv[1] + "/runs.db",
+            workspace=sys.argv[1],
+            settings=Settings(),
+        )
+        print(session.run_sync("Open?").text)
+        clock = time.time
+        time.time = lambda: clock()
+        """,
+            tmp_path,
+        )
+        == "Yes."
+    )

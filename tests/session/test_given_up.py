@@ -7,6 +7,7 @@ import contextlib
 import json
 import re
 import threading
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,29 @@ async def test_R7_a_cancelled_def_that_runs_on_is_told_as_running(
     assert running.cancelled()
     assert len(told) == 1
     assert "still running" in told[0]
+
+
+async def test_R7_the_log_names_the_command_that_ended_late(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever its arguments are converted by."""
+    release, ended = threading.Event(), threading.Event()
+
+    @command(effects="once", time_limit=0.05)
+    def pay(day: date) -> None:
+        """Pay."""
+        release.wait(20)
+        ended.set()
+
+    with Session(model=ScriptedModel([]), plugins=[pay], workspace=tmp_path) as session:
+        arguments: Any = {"day": "2026-01-31"}
+        call = Call(id="1", plugin=None, command="pay", arguments=arguments)
+        assert (await session.call(call)).status == "failed"
+        release.set()
+        await asyncio.to_thread(ended.wait, 10)
+        await asyncio.sleep(0.05)
+    assert "pay returned" in caplog.text
+    assert "_converting" not in caplog.text
 
 
 @pytest.mark.parametrize("way", ["sync", "await", "wait_for", "events"])

@@ -117,7 +117,6 @@ from neuraxis.call_errors.running import summary_wanted as summary_wanted
 from neuraxis.call_errors.running import summed_up as summed_up
 from neuraxis.call_errors.running import timed_out as timed_out
 from neuraxis.call_errors.running import unknown_before as unknown_before
-from neuraxis.call_errors.running import waits as waits
 from neuraxis.formatting import QUOTED as QUOTED
 from neuraxis.formatting import nearest as nearest
 from neuraxis.formatting import path_text as path_text

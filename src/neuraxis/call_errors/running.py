@@ -259,16 +259,6 @@ def not_begun(target: str) -> CallError:
     )
 
 
-def waits(target: str) -> CallError:
-    """Report a loop that stopped at a question to the user."""
-    return CallError(
-        code="skipped",
-        where=target,
-        message=f"{target} was stopped: a person was asked and did not answer. Some of "
-        "its items may be done. Check that before you call it again.",
-    )
-
-
 def changed_by_person(arguments: Sequence[str]) -> str:
     """Warn that the user changed arguments before approving."""
     return f"The user said yes after changing {', '.join(arguments)}."

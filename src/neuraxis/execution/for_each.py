@@ -34,7 +34,6 @@ from neuraxis.messages import CallError, Result
 from neuraxis.planning.for_each import items_of, list_problem
 from neuraxis.planning.plan import Loop, Plan, Step, item_steps, waits_for
 from neuraxis.policy.decision import Refused
-from neuraxis.policy.deferred_questions import Waits
 from neuraxis.references.render import ReferenceFailure
 
 MAX_CONCURRENT_ITEMS = 8
@@ -88,9 +87,6 @@ async def _run_loop(step: Step, loop: Loop, runtime: Runtime) -> Result:
         result = failed(step, refused.error)
     except CommandError as refused:  # refused by the parent run (`nested.py`)
         result = failed(step, call_errors.failed(call.target, str(refused)))
-    except Waits:  # the items that ended are in the journal
-        report_finished(failed(step, call_errors.waits(call.target)), runtime)
-        raise
     except asyncio.CancelledError:
         stopped = _stopped_result(step, steps, runtime)
         report_finished(stopped, runtime)

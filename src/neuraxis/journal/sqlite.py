@@ -252,8 +252,10 @@ class SqliteJournal:
                 self._claims.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # `__init__` may have failed
+        try:  # noqa: SIM105 - at the end of the interpreter there is no `contextlib`
             self.close()
+        except Exception:  # noqa: BLE001 - `__init__` may have failed
+            pass
 
     # --- around a fork -----------------------------------------------------------
 

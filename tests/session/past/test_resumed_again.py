@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neuraxis import Policy, Rule, Session, command
-from neuraxis.events import MessageSent, SessionFinished
+from neuraxis.events import CallFinished, CallStarted, MessageSent, SessionFinished
 from neuraxis.messages import NativeCall
 from neuraxis.models.scripted import ScriptedModel, ScriptedReply
 from neuraxis.settings import Settings
@@ -144,6 +144,50 @@ def test_a_stored_result_is_shown_as_if_the_plan_had_not_waited(
         other.run_sync("pay them")
         assert other.history[-2].content == waited
     assert '"count":3' in waited
+
+
+def test_R4_a_loop_that_waits_has_not_ended(tmp_path: Path) -> None:
+    """Its end is reported once: when its plan has gone on."""
+    loop = {"tool": "pay", "$for_each": ["ann", "bob"], "to": "{{ item }}"}
+    rule = Rule(verdict="ask", target="pay.*", arguments={"to": "bob"}, reason="bob")
+    policy = Policy(rules=[rule], default="allow")
+    with session(tmp_path, json.dumps([loop]), "ok", policy=policy) as one:
+        assert one.run_sync("go").outcome == "waiting"
+        assert DONE == ["pay ann"]
+        one.approve("a1")
+        (loop_result,) = one.resume_sync().calls
+        assert loop_result.value == ["paid ann", "paid bob"]
+        events = [entry.event for entry in one.journal.read("s")]
+    ends = [event.id for event in events if isinstance(event, CallFinished)]
+    assert ends == ["a1.0", "a1.1", "a1"]
+
+
+@pytest.mark.parametrize("dialect", ["intents", "native"])
+def test_R4_an_unknown_outcome_is_told_once_and_the_history_stays(
+    tmp_path: Path, dialect: str
+) -> None:
+    """The approved call was cut off: each later process has the same conversation."""
+    given = {"dialect": dialect, "plugins": [pay, note]}
+    reply: Any = json.dumps(
+        [{"tool": "pay", "to": "ann"}, {"tool": "note", "text": "x"}]
+    )
+    if dialect == "native":
+        calls = (
+            NativeCall(id="n1", name="pay", arguments='{"to": "ann"}'),
+            NativeCall(id="n2", name="note", arguments='{"text": "x"}'),
+        )
+        reply = ScriptedReply(tool_calls=calls, finish_reason="tool_calls")
+    with session(tmp_path, reply, **given) as first:
+        first.run_sync("go")
+        first.approve("a1")
+        names: Any = {"id": "a1", "plugin": "pay", "command": "pay", "tool": "pay"}
+        begun = CallStarted(**names, arguments={"to": "ann"}, effects="once")
+        first.journal.append("s", begun, durable=True)  # and the process was killed
+    with session(tmp_path, "I see.", **given) as second:
+        assert second.resume_sync().calls[0].status == "failed"
+        told = [(message.role, message.content) for message in second.history]
+    with session(tmp_path, **given) as third:
+        assert [(message.role, message.content) for message in third.history] == told
 
 
 @pytest.mark.parametrize("kind", [MessageSent, SessionFinished])

@@ -156,14 +156,7 @@ class _Conversation(Struct, kw_only=True):
                 self._add_request(event)
             case MessageSent(sender="system", receiver="model"):
                 self.is_reply_open = False
-                results = [self._result(*step) for step in self._steps.items()]
-                if self._native:  # a message for each
-                    self._steps.pop(next(iter(self._steps), ""), None)
-                    results = results[:1]
-                else:
-                    self._steps.clear()
-                    self._ended.clear()
-                    self._items.clear()
+                results = self._told()
                 self._answer(event.content, tuple(results), event.assets)
             case HistoryShortened():
                 self.report_unseen()  # the history had these results
@@ -213,6 +206,19 @@ class _Conversation(Struct, kw_only=True):
         text = self.dialect.request(f"{note}{event.content}")
         message = Message(role="user", content=text, is_request=True)
         self.messages.append(replace(message, assets=event.assets))
+
+    def _told(self) -> list[Result]:
+        """Take out the results that a message tells the model."""
+        results = [self._result(*step) for step in self._steps.items()]
+        if self._native:  # a message for each
+            results = results[:1]
+        for result in results:
+            del self._steps[result.call.id]
+            self._running.pop(result.call.id, None)
+        if not self._native:
+            self._ended.clear()
+            self._items.clear()
+        return results
 
     def _answer(
         self,
