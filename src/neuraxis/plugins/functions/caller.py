@@ -7,7 +7,6 @@ Parameters are read from the code object where possible: with a thousand functio
 from __future__ import annotations
 
 import builtins
-import functools
 import inspect
 import threading
 import types
@@ -369,7 +368,6 @@ def _converting(
     positional = parameters.positional
     conversions: dict[str, Convert] | None = None
 
-    @functools.wraps(function)
     def run(*values: Any, **arguments: Any) -> Any:
         nonlocal conversions
         if conversions is None:
