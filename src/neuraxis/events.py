@@ -58,6 +58,8 @@ class ModelChunk(Struct, frozen=True, kw_only=True, gc=False):
 
     text: str
     reasoning: str = ""
+    note: str = ""
+    """What goes on instead, such as waiting for a busy server; no part of the reply."""
 
 
 class OutputChunk(Struct, frozen=True, kw_only=True, gc=False):

@@ -93,5 +93,5 @@ async def test_a_long_wait_is_noted(server: Server) -> None:
     assert len(slept) == 1
     assert 59 < slept[0] <= 60
     assert [note for note in notes if note] == [
-        "waited 60 s for the rate limit that sessions share"
+        "waits 60 s for the rate limit that sessions share"
     ]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import threading
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,16 @@ import pytest
 
 from neuraxis import Answer, Context, Options, Run, Session, command
 from neuraxis.errors import SessionBusy
-from neuraxis.events import CallFinished, CallProgress, CallStarted, Event, Inside
+from neuraxis.events import (
+    CallFinished,
+    CallProgress,
+    CallStarted,
+    Event,
+    Inside,
+    ModelChunk,
+)
 from neuraxis.journal import open_journal
-from neuraxis.messages import Call
+from neuraxis.messages import Call, Chunk, Prompt
 from neuraxis.models.scripted import ScriptedModel
 from neuraxis.policy.rules import EVERYTHING
 
@@ -37,6 +45,29 @@ def _acting(*replies: str, **named: Any) -> tuple[Session, list[str]]:
     model = ScriptedModel(list(replies))
     session = Session(model=model, plugins=[act], policy=EVERYTHING, **named)
     return session, done
+
+
+async def test_why_a_model_waits_is_told_while_it_waits() -> None:
+    """A busy server is no silence: the model goes on only after the note was seen."""
+    seen = asyncio.Event()
+
+    class Busy:
+        name = "busy"
+
+        async def stream(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+            yield Chunk(note="asks again after 30.0 s: HTTP 429")
+            await asyncio.wait_for(seen.wait(), 10)
+            yield Chunk(text="Here I am.", finish_reason="stop")
+
+        async def close(self) -> None:
+            pass
+
+    run = Session(model=Busy(), plugins=[]).run("hello")
+    async for event in run:
+        if isinstance(event, ModelChunk) and event.note:
+            assert (event.text, event.note) == ("", "asks again after 30.0 s: HTTP 429")
+            seen.set()
+    assert (await run).text == "Here I am."
 
 
 @pytest.mark.parametrize("debug", [False, True])

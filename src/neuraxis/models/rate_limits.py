@@ -61,7 +61,7 @@ class RateLimit:
         """Wait for permission to send; yield a note if long."""
         wait = self.reserve(waited=waited)
         if wait >= _REPORTED_FROM:
-            yield f"waited {wait:.0f} s for the rate limit that sessions share"
+            yield f"waits {wait:.0f} s for the rate limit that sessions share"
         if wait > 0:
             await sleep(wait)
 

@@ -77,7 +77,7 @@ async def ask_model(
     report = chunk_reporter(config.output, emit)
 
     def on_chunk(chunk: Chunk) -> None:
-        if live and (chunk.text or chunk.reasoning):
+        if live and (chunk.text or chunk.reasoning or chunk.note):
             report(chunk)
         if chunk.note:
             notes.append(chunk.note)

@@ -169,6 +169,18 @@ def test_a_spinner_runs_and_is_gone(tmp_path: Path) -> None:
     assert screen.rstrip().endswith("There is nothing.")
 
 
+def test_the_spinner_says_why_a_model_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A note is no part of the reply, and the next words replace it."""
+    spun: list[str] = []
+    live = Live()
+    monkeypatch.setattr(live, "_spin", spun.append)
+    live(ModelStarted(turn=1, model="gpt"))
+    live(ModelChunk(text="", note="asks again after 30.0 s: HTTP 429"))
+    live(ModelChunk(text="[{"))
+    assert spun[:2] == ["gpt is thinking", "asks again after 30.0 s: HTTP 429"]
+    assert spun[2].startswith("the model is writing (2 characters)")
+
+
 @pytest.mark.parametrize(
     "hostile",
     [

@@ -117,6 +117,10 @@ class Live:
                 pass
 
     def _chunk(self, event: ModelChunk) -> None:
+        if event.note:
+            self._spin(event.note)
+        if not (event.text or event.reasoning):
+            return
         self._written += len(event.text) + len(event.reasoning)
         tail = inert(" ".join((event.text or event.reasoning).split()))[-40:]
         tail_text = "" if self._speak(event) else f" {tail}"

@@ -267,7 +267,7 @@ class HttpModel:
                     continue
                 wait = self._pause(failure, attempt, self._now() - started)
                 attempt += 1
-                note = f"asked again after {wait:.1f} s: {failure.error}"
+                note = f"asks again after {wait:.1f} s: {failure.error}"
             yield Chunk(note=note)
             await self._sleep(wait)
 

@@ -61,7 +61,9 @@ def chunk_reporter(
 
     def report(chunk: Chunk | None) -> None:
         if chunk is not None:
-            emit(ModelChunk(text=chunk.text, reasoning=chunk.reasoning))
+            emit(
+                ModelChunk(text=chunk.text, reasoning=chunk.reasoning, note=chunk.note)
+            )
         if partial is not None and (chunk is None or chunk.text):
             partial.report(None if chunk is None else chunk.text, emit)
 
