@@ -18,7 +18,7 @@ from models.http_server import (
     serving,
     stream,
 )
-from neuraxis.errors import ConfigError, ModelError, ModelRefused
+from neuraxis.errors import ConfigError, ModelError, ModelRefused, ModelUnavailable
 from neuraxis.messages import Message, Part, Prompt
 from neuraxis.models import complete, find_model
 from neuraxis.models.accumulate import Joiner
@@ -277,4 +277,13 @@ async def test_a_wait_in_words_that_is_too_long(server: Server) -> None:
     with pytest.raises(ModelRefused, match="it asks to wait 432 s"):
         await complete(model, PROMPT)
     assert len(server.requests) == 1
+    await model.close()
+
+
+async def test_a_fault_without_a_reason_says_what_to_do(server: Server) -> None:
+    """A bare status helps nobody."""
+    url = server.answers(answer({}, 500))
+    model = OpenAIModel("m", server=url, options=QUICK)
+    with pytest.raises(ModelUnavailable, match="HTTP 500 without a reason; the server"):
+        await complete(model, PROMPT)
     await model.close()

@@ -196,6 +196,8 @@ async def refused(
     text = f"{host}: HTTP {status}"
     if message:
         text += f": {without_key(message, key)}"
+    elif status >= 500:
+        text += " without a reason; the server's log may have it, or try again later"
     if 200 <= status < 300:
         return Failure(ModelBroken(f"{text}, which is no answer", status=status))
     after = retry_after(response.headers)
