@@ -26,7 +26,6 @@ from neuraxis.execution.budget import Budget, Usage
 from neuraxis.formatting import describe_given
 from neuraxis.messages import Message, Prompt
 from neuraxis.plugins.context import Context
-from neuraxis.plugins.functions.deferred_annotations import signature_of
 from neuraxis.plugins.registry import Registry
 from neuraxis.session.config import RunConfig
 from neuraxis.specs import Json, PluginSpec
@@ -220,6 +219,10 @@ def _takes_context(function: Callable[..., Any]) -> bool:
     Raises:
         ConfigError: it takes other arguments.
     """
+    from neuraxis.plugins.functions.deferred_annotations import (
+        signature_of,  # few sessions have one
+    )
+
     try:
         parameters = signature_of(function)
     except (TypeError, ValueError):

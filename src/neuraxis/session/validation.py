@@ -25,7 +25,6 @@ from neuraxis.formatting import (
 )
 from neuraxis.messages import Call, Message
 from neuraxis.planning.plan import OnError
-from neuraxis.plugins.functions.deferred_annotations import signature_of
 from neuraxis.plugins.registry import Command
 from neuraxis.policy.rules import DEFAULT, Policy, Rule, policy_from
 from neuraxis.session.options import Options
@@ -179,6 +178,10 @@ def _check_approve(approve: Any) -> None:
     """Refuse a function that cannot take the question."""
     if approve in (None, "later"):
         return
+    from neuraxis.plugins.functions.deferred_annotations import (
+        signature_of,  # few sessions have one
+    )
+
     try:
         parameters = signature_of(approve)
     except (TypeError, ValueError):
