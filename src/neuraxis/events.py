@@ -59,7 +59,7 @@ class ModelChunk(Struct, frozen=True, kw_only=True, gc=False):
     text: str
     reasoning: str = ""
     note: str = ""
-    """What goes on instead, such as waiting for a busy server; no part of the reply."""
+    """What the model's adapter does meanwhile, such as waiting for a busy server."""
 
 
 class OutputChunk(Struct, frozen=True, kw_only=True, gc=False):

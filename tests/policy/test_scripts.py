@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from neuraxis import Context, Policy, Rule, Session, command
+from neuraxis import Answer, Context, Policy, Rule, Session, command
 from neuraxis.builtin.python_file.plugin import in_sandbox
 from neuraxis.cli.approve import question as terminal_question
 from neuraxis.events import ApprovalAsked, CallStarted, Event
@@ -44,6 +44,21 @@ open("made.txt", "w").write("theirs")
 """
 
 
+def _written_and_run(workspace: Path, script: str) -> Answer:
+    """Write a script and run it, with a person who says yes to all."""
+    calls = [
+        {"tool": "FILEWRITER", "file_path": "eggs_plan.py", "contents": script},
+        {"tool": "EXECUTE_PYTHON_FILE", "file_path": "eggs_plan.py"},
+    ]
+    with Session(
+        model=ScriptedModel([json.dumps(calls), "ok"]),
+        plugins=["neuraxis:files", "neuraxis:python_file"],
+        workspace=workspace,
+        approve=lambda _: True,
+    ) as session:
+        return session.run_sync("Write eggs_plan.py and run it")
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_M7_a_script_cannot_do_what_the_file_tool_refuses(
     tmp_path: Path, there: bool
@@ -55,17 +70,7 @@ def test_M7_a_script_cannot_do_what_the_file_tool_refuses(
     for name in NAMES if there else ():
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text("4711", encoding="utf-8")
-    calls = [
-        {"tool": "FILEWRITER", "file_path": "eggs_plan.py", "contents": SCRIPT},
-        {"tool": "EXECUTE_PYTHON_FILE", "file_path": "eggs_plan.py"},
-    ]
-    with Session(
-        model=ScriptedModel([json.dumps(calls), "ok"]),
-        plugins=["neuraxis:files", "neuraxis:python_file"],
-        workspace=work,
-        approve=lambda _: True,
-    ) as session:
-        answer = session.run_sync("Write eggs_plan.py and run it")
+    answer = _written_and_run(work, SCRIPT)
     assert answer.calls[1].status == "done", answer.calls[1]
     assert "4711" not in str(answer.calls[1].value)
     assert (work / "made.txt").read_text(encoding="utf-8") == "theirs"
@@ -416,17 +421,7 @@ def test_N1_a_file_that_a_script_changed_keeps_its_attributes(tmp_path: Path) ->
     except (OSError, AttributeError):
         has_labels = False
     script = "open('mine.sh', 'a').write('true\\n')"
-    calls = [
-        {"tool": "FILEWRITER", "file_path": "eggs_plan.py", "contents": script},
-        {"tool": "EXECUTE_PYTHON_FILE", "file_path": "eggs_plan.py"},
-    ]
-    with Session(
-        model=ScriptedModel([json.dumps(calls), "ok"]),
-        plugins=["neuraxis:files", "neuraxis:python_file"],
-        workspace=work,
-        approve=lambda _: True,
-    ) as session:
-        session.run_sync("Write eggs_plan.py and run it")
+    _written_and_run(work, script)
     assert mine.read_text(encoding="utf-8") == "#!/bin/sh\ntrue\n"
     status = mine.stat()
     assert status.st_mode & 0o777 == 0o775

@@ -148,7 +148,10 @@ def _hosts(*named: object) -> list[str]:
     try:
         return [host for text in texts if (host := urlsplit(text).netloc)]
     except ValueError as error:
-        raise ConfigError(f"{' or '.join(texts)}: not a URL: {error}") from error
+        raise ConfigError(
+            f"{' or '.join(texts)}: not a URL: {error}; expected http:// or https:// "
+            "and a host"
+        ) from error
 
 
 def _schemas(document: Document, notes: Notes) -> Schemas:

@@ -15,30 +15,21 @@ from typing import Any
 if sys.version_info >= (3, 14):
     from annotationlib import Format, get_annotations
 
-    def annotations_of(function: Any) -> Mapping[str, Any]:
-        """Return a function's annotations; empty if it has none."""
-        if getattr(function, "__annotate__", None) is None:
-            return getattr(function, "__annotations__", {})
-        return get_annotations(function, format=Format.FORWARDREF)
 
-    def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-        """Return a function's signature.
+def annotations_of(function: Any) -> Mapping[str, Any]:
+    """Return a function's annotations; empty if it has none."""
+    if sys.version_info >= (3, 14):
+        if getattr(function, "__annotate__", None) is not None:
+            return get_annotations(function, format=Format.FORWARDREF)
+    return getattr(function, "__annotations__", {})
 
-        Raises:
-            TypeError, ValueError: it has none that can be read.
-        """
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return a function's signature.
+
+    Raises:
+        TypeError, ValueError: it has none that can be read.
+    """
+    if sys.version_info >= (3, 14):
         return inspect.signature(function, annotation_format=Format.FORWARDREF)
-
-else:
-
-    def annotations_of(function: Any) -> Mapping[str, Any]:
-        """Return a function's annotations; empty if it has none."""
-        return getattr(function, "__annotations__", {})
-
-    def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-        """Return a function's signature.
-
-        Raises:
-            TypeError, ValueError: it has none that can be read.
-        """
-        return inspect.signature(function)
+    return inspect.signature(function)
