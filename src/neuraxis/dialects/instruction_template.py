@@ -7,6 +7,7 @@ braces is touched, and what is filled in is never read for tokens again (rule A1
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -34,6 +35,7 @@ class Template(Struct, frozen=True, kw_only=True):
         return f"{self.before}{text}{self.after}"
 
 
+@cache
 def own_text(name: str) -> str:
     """Return the built-in instruction text of that name."""
     # `importlib.resources` would import zipfile, tempfile and their dependencies

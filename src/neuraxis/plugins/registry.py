@@ -250,6 +250,11 @@ class Registry:
         found = self._found.get((None, name))
         return self._found.get((None, name.strip())) if found is None else found
 
+    def parameter_names(self, tool: str) -> Sequence[str]:
+        """Return the names of a tool's parameters; none for an unknown tool."""
+        command = self.tool(tool)
+        return () if command is None else command.spec.parameter_names
+
     def find(self, plugin: str | None, command: str) -> Command | CallError:
         """Find a command by its names, or return the model's error.
 

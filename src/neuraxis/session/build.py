@@ -75,18 +75,13 @@ def build_dialect(
     registry: Registry,
 ) -> Dialect:
     """Return the dialect, with the user's prompt template if any."""
-
-    def parameter_names(tool: str) -> Sequence[str]:
-        command = registry.tool(tool)
-        return () if command is None else command.spec.parameter_names
-
     if not isinstance(dialect, str):
         return dialect
     return find_dialect(
         dialect,
         strict=options.strict,
         template=None if options.template is None else Path(options.template),
-        parameter_names=parameter_names,
+        parameter_names=registry.parameter_names,
         goes_on=options.on_error == "continue",
     )
 

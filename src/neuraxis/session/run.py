@@ -228,7 +228,8 @@ class Run(Generic[Out]):
             await asyncio.wait([self._task])
             if not self._task.cancelled():
                 return self._task.result()
-        return await self.drive(None)
+        self._begin()
+        return await self._answered(None)
 
     async def drive(self, watch: Watch | None) -> Answer[Out]:
         """Return the answer; `watch` sees every event as it happens."""
