@@ -24,6 +24,7 @@ from neuraxis.events import (
 )
 from neuraxis.journal import Journal, open_journal
 from neuraxis.journal.session_lock import Claims
+from neuraxis.journal.sqlite import SqliteJournal
 
 SAID = MessageSent(
     sender="user", receiver="model", content="Write \ud800 a file\nplease"
@@ -327,3 +328,19 @@ def test_a_deleted_session_is_gone_and_may_begin_again(journal: Journal) -> None
     assert list(journal.read("s")) == []
     journal.append("s", STARTED, durable=True)
     assert [(entry.seq, entry.event) for entry in journal.read("s")] == [(1, STARTED)]
+
+
+def test_a_new_session_is_numbered_without_a_look_into_the_file(tmp_path: Path) -> None:
+    """An id that does exist is not written over: its next write is an error."""
+    journal = SqliteJournal(tmp_path / "journal.db")
+    asked: list[str] = []
+    journal._open().set_trace_callback(asked.append)
+    journal.claim("s", is_new=True)
+    journal.append("s", STARTED, durable=True)
+    assert asked == []
+    journal.release("s")
+    journal.claim("s", is_new=True)
+    with pytest.raises(StorageError, match="went on elsewhere"):
+        journal.append("s", SAID, durable=True)
+    assert [(entry.seq, entry.event) for entry in journal.read("s")] == [(1, STARTED)]
+    journal.close()

@@ -51,8 +51,11 @@ class Journal(Protocol):
     Its errors are `StorageError`, and `SessionBusy` of `claim`.
     """
 
-    def claim(self, session: str) -> None:
-        """Open a session; raise if it is open elsewhere."""
+    def claim(self, session: str, *, is_new: bool = False) -> None:
+        """Open a session; raise if it is open elsewhere.
+
+        `is_new`: its id was made a moment ago, so nothing is stored under it.
+        """
         ...
 
     def release(self, session: str) -> None:

@@ -33,7 +33,7 @@ class MemoryJournal:
         self._sessions: defaultdict[str, list[_Stored]] = defaultdict(list)
         self._open: set[str] = set()
 
-    def claim(self, session: str) -> None:
+    def claim(self, session: str, *, is_new: bool = False) -> None:
         """Open a session.
 
         Raises:

@@ -74,8 +74,13 @@ class SqliteJournal:
             )
         return self._file.open()
 
-    def claim(self, session: str) -> None:
+    def claim(self, session: str, *, is_new: bool = False) -> None:
         """Open a session until `release`; nothing else may open it.
+
+        Args:
+            session: its id.
+            is_new: whether the id was made a moment ago: its events are numbered
+                from 1, without a look into the file.
 
         Raises:
             SessionBusy: it is open already.
@@ -84,6 +89,8 @@ class SqliteJournal:
             if session in self._opened or not self._claims.take(session):
                 raise SessionBusy(_is_open(session))
             self._opened.add(session)
+            if is_new:
+                self._next_numbers[session] = 1
 
     def release(self, session: str) -> None:
         """Close a session, so that it can be opened elsewhere.

@@ -129,7 +129,7 @@ class Session(Generic[Out]):
     def _open_journal(self, journal: _JournalArgument, id: str | None) -> None:
         self.journal = open_journal(journal)
         self.id = id or os.urandom(16).hex()  # it cannot be guessed
-        self.journal.claim(self.id)
+        self.journal.claim(self.id, is_new=id is None)
         claimed = (self.journal, self.id, self.journal is not journal)
         self._claim = weakref.finalize(self, release, *claimed)
         self._lock = RunLock()
