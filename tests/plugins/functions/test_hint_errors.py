@@ -226,6 +226,32 @@ def test_a_struct_without_field_names_is_refused() -> None:
         plugin_from(work)
 
 
+class Shape(typing.Protocol):
+    def area(self) -> float: ...
+
+
+@typing.runtime_checkable
+class Checked(Shape, typing.Protocol): ...
+
+
+def test_a_protocol_that_cannot_be_checked_is_refused() -> None:
+    """It said so only when a value came: `isinstance` raises a TypeError."""
+
+    def measure(shape: Shape) -> list[Shape]:
+        """Measure."""
+        return [shape]
+
+    def check(shape: Checked) -> list[Checked]:
+        """Check."""
+        return [shape]
+
+    with pytest.raises(ManifestError, match="Shape is a Protocol") as caught:
+        plugin_from(measure)
+    assert len(caught.value.problems) == 2
+    assert "@runtime_checkable (from typing import" in str(caught.value)
+    assert plugin_from(check).commands["check"].parameters.json
+
+
 class Shop:
     """What a run may be given."""
 

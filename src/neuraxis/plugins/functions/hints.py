@@ -419,7 +419,14 @@ def _opaque(hint: Hint) -> dict[str, Json]:
     if hint in _BARE:  # Python 3.14 made a class of `Union`
         raise NoType(hint)
     if isinstance(hint, type):
-        name = class_name(cast("type[Any]", hint))
+        cls = cast("type[Any]", hint)
+        try:
+            isinstance(None, cls)
+        except TypeError:
+            why = "is a Protocol that no value can be checked against; write"
+            above = "@runtime_checkable (from typing import runtime_checkable) above it"
+            raise NoType(cls, why=f"{cls.__qualname__} {why} {above}") from None
+        name = class_name(cls)
     else:
         if type(hint).__module__ not in _FORMS:
             raise NoType(hint)
