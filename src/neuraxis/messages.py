@@ -43,7 +43,7 @@ ErrorCode = Literal[
 ]
 
 
-class Problem(Struct, frozen=True, kw_only=True, gc=False):
+class Problem(Struct, frozen=True, kw_only=True):
     """One error at one place of a call (rule D7)."""
 
     path: Path = ()
@@ -59,7 +59,7 @@ class Problem(Struct, frozen=True, kw_only=True, gc=False):
 
 
 # Made in `call_errors.py`.
-class CallError(Struct, frozen=True, kw_only=True, gc=False):
+class CallError(Struct, frozen=True, kw_only=True):
     """Error of a call, shown to the model."""
 
     code: ErrorCode
@@ -76,7 +76,7 @@ class CallError(Struct, frozen=True, kw_only=True, gc=False):
     """Who can fix it; `author`: the plugin's."""
 
 
-class Call(Struct, frozen=True, kw_only=True, gc=False, repr_omit_defaults=True):
+class Call(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """One call as the model wrote it, before any check.
 
     `plugin` is None in the intent dialect, where one name identifies both. `id` is
@@ -148,7 +148,7 @@ class Result(Struct, frozen=True, kw_only=True, eq=False, repr_omit_defaults=Tru
         raise TypeError("a Result cannot be hashed: its value may be anything")
 
 
-class Reply(Struct, frozen=True, kw_only=True, gc=False):
+class Reply(Struct, frozen=True, kw_only=True):
     """Decoded completion; no text of a model raises an exception."""
 
     calls: tuple[Call, ...] = ()
@@ -162,7 +162,7 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False):
     """Tools of calls that were written and are not among `calls` (rule C3)."""
 
 
-class Usage(Struct, frozen=True, kw_only=True, gc=False):
+class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one model call, as the server reports them."""
 
     input_tokens: int = 0
@@ -200,7 +200,7 @@ FinishReason = Literal[
 `declined`: likewise, and it says why nothing was done."""
 
 
-class ToolCallDelta(Struct, frozen=True, kw_only=True, gc=False):
+class ToolCallDelta(Struct, frozen=True, kw_only=True):
     """Piece of a native tool call; pieces are joined."""
 
     index: int
@@ -211,7 +211,7 @@ class ToolCallDelta(Struct, frozen=True, kw_only=True, gc=False):
     """The next piece of the arguments' JSON text."""
 
 
-class Chunk(Struct, frozen=True, kw_only=True, gc=False):
+class Chunk(Struct, frozen=True, kw_only=True):
     """One piece of a streamed completion. The last one has `finish_reason`."""
 
     text: str = ""
@@ -234,7 +234,7 @@ class Chunk(Struct, frozen=True, kw_only=True, gc=False):
     """Name of the model that answers, if it is not the requested one."""
 
 
-class NativeCall(Struct, frozen=True, kw_only=True, gc=False):
+class NativeCall(Struct, frozen=True, kw_only=True):
     """Native tool call: arguments as the text the model wrote."""
 
     id: str
@@ -242,7 +242,7 @@ class NativeCall(Struct, frozen=True, kw_only=True, gc=False):
     arguments: str
 
 
-class Completion(Struct, frozen=True, kw_only=True, gc=False):
+class Completion(Struct, frozen=True, kw_only=True):
     """Complete result of one model call, joined from its chunks."""
 
     text: str = ""
@@ -258,7 +258,7 @@ class Completion(Struct, frozen=True, kw_only=True, gc=False):
     """Name of the model that answered, if it is not the requested one."""
 
 
-class Part(Struct, frozen=True, kw_only=True, gc=False):
+class Part(Struct, frozen=True, kw_only=True):
     """A picture or a PDF file beside the text of a message."""
 
     media_type: str

@@ -21,7 +21,7 @@ STREAM_ITEMS = 100_000
 EffectKind = Literal["none", "read", "idempotent", "once"]
 
 
-class Effects(Struct, frozen=True, kw_only=True, gc=False, eq=False):
+class Effects(Struct, frozen=True, kw_only=True, eq=False):
     """Effects of a command: what running it may change.
 
     `none`: a pure function of its arguments. `read`: reads external state, changes
@@ -72,21 +72,21 @@ class Effects(Struct, frozen=True, kw_only=True, gc=False, eq=False):
         return self.kind in ("none", "read")
 
 
-class ExampleCall(Struct, frozen=True, kw_only=True, gc=False):
+class ExampleCall(Struct, frozen=True, kw_only=True):
     """One call of an example, with the intent dialect's tool name."""
 
     tool: str
     arguments: Mapping[str, Json]
 
 
-class Example(Struct, frozen=True, kw_only=True, gc=False):
+class Example(Struct, frozen=True, kw_only=True):
     """Example: a user's request and the calls that answer it (C6)."""
 
     question: str
     calls: tuple[ExampleCall, ...]
 
 
-class CommandSpec(Struct, frozen=True, kw_only=True, gc=False):
+class CommandSpec(Struct, frozen=True, kw_only=True):
     """One command of a plugin.
 
     `parameters` is the schema of the whole `param`: an object schema whose
