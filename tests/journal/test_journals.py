@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from neuraxis import Session
 from neuraxis.errors import StorageError
 from neuraxis.events import (
     CallStarted,
@@ -25,6 +26,7 @@ from neuraxis.events import (
 from neuraxis.journal import Journal, open_journal
 from neuraxis.journal.session_lock import Claims
 from neuraxis.journal.sqlite import SqliteJournal
+from neuraxis.models.scripted import ScriptedModel
 
 SAID = MessageSent(
     sender="user", receiver="model", content="Write \ud800 a file\nplease"
@@ -343,4 +345,15 @@ def test_a_new_session_is_numbered_without_a_look_into_the_file(tmp_path: Path) 
     with pytest.raises(StorageError, match="went on elsewhere"):
         journal.append("s", SAID, durable=True)
     assert [(entry.seq, entry.event) for entry in journal.read("s")] == [(1, STARTED)]
+    journal.close()
+
+
+def test_a_session_with_a_random_id_is_new(tmp_path: Path) -> None:
+    """Its run asks the file nothing on the event loop; another thread writes it."""
+    journal = SqliteJournal(tmp_path / "journal.db")
+    asked: list[str] = []
+    journal._open().set_trace_callback(asked.append)
+    with Session(ScriptedModel(["Yes."]), journal=journal) as session:
+        assert session.run_sync("Is it open?").text == "Yes."
+        assert asked == []
     journal.close()

@@ -219,9 +219,8 @@ def _takes_context(function: Callable[..., Any]) -> bool:
     Raises:
         ConfigError: it takes other arguments.
     """
-    from neuraxis.plugins.functions.deferred_annotations import (
-        signature_of,  # few sessions have one
-    )
+    # few sessions have such a function
+    from neuraxis.plugins.functions.deferred_annotations import signature_of
 
     try:
         parameters = signature_of(function)

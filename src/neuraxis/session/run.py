@@ -228,8 +228,7 @@ class Run(Generic[Out]):
             await asyncio.wait([self._task])
             if not self._task.cancelled():
                 return self._task.result()
-        self._begin()
-        return await self._answered(None)
+        return await self.drive(None)
 
     async def drive(self, watch: Watch | None) -> Answer[Out]:
         """Return the answer; `watch` sees every event as it happens."""

@@ -178,9 +178,8 @@ def _check_approve(approve: Any) -> None:
     """Refuse a function that cannot take the question."""
     if approve in (None, "later"):
         return
-    from neuraxis.plugins.functions.deferred_annotations import (
-        signature_of,  # few sessions have one
-    )
+    # few sessions have such a function
+    from neuraxis.plugins.functions.deferred_annotations import signature_of
 
     try:
         parameters = signature_of(approve)
